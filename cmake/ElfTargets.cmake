@@ -1,0 +1,52 @@
+# The helpers that make this project's targets: compile flags once, one way to make a tool, one way to make a test.
+
+# Flags of every own target. All targets that share the precompiled header need the very same flags.
+function(elf_flags target)
+  target_compile_options(${target} PRIVATE -fPIC -Wall -Wextra -Werror)
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    target_compile_options(${target} PRIVATE -Werror=invalid-pch)
+  else()
+    # g++ 12 sees dangling and uninitialised values inside headers of the standard library and of LibTorch.
+    target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized -Wno-dangling-reference)
+  endif()
+  if(ELF_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${ELF_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+    target_link_options(${target} PRIVATE -fsanitize=${ELF_SANITIZE})
+  endif()
+endfunction()
+
+# elf_tool(NAME): tools/NAME.cpp, a main of one screen.
+function(elf_tool name)
+  add_executable(${name} ${name}.cpp)
+  elf_flags(${name})
+  target_link_libraries(${name} PRIVATE elf)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  install(TARGETS ${name} RUNTIME)
+endfunction()
+
+# elf_test(NAME LABEL unit|oracle|e2e [CORE] SOURCES a_test.cpp ...): one test program; CORE links the torch-free half only.
+function(elf_test name)
+  cmake_parse_arguments(arg "CORE" "LABEL" "SOURCES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  elf_flags(${name})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(${name} PRIVATE ELF_TEST_DIR="${PROJECT_SOURCE_DIR}/tests")
+  if(arg_CORE)
+    target_link_libraries(${name} PRIVATE elf_core GTest::gmock GTest::gtest GTest::gtest_main)
+  else()
+    target_link_libraries(${name} PRIVATE elf GTest::gmock GTest::gtest GTest::gtest_main)
+    target_precompile_headers(${name} REUSE_FROM elf)
+  endif()
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}")
+endfunction()
+
+# Writes <build>/generated/elf/version.h: version, git revision, LibTorch.
+function(elf_version_header)
+  execute_process(COMMAND git -C ${PROJECT_SOURCE_DIR} describe --always --dirty --abbrev=12
+                  OUTPUT_VARIABLE ELF_GIT_REVISION OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  if(NOT ELF_GIT_REVISION)
+    set(ELF_GIT_REVISION unknown)
+  endif()
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/version.h.in ${PROJECT_BINARY_DIR}/generated/elf/version.h @ONLY)
+endfunction()

@@ -1,0 +1,11 @@
+# HDF5's C library, serial: Hdf5Serial::Hdf5Serial. (CMake's own module wants a C compiler and links what HDF5 itself needs.)
+find_path(Hdf5Serial_INCLUDE_DIR hdf5.h PATH_SUFFIXES hdf5/serial)
+find_library(Hdf5Serial_LIBRARY NAMES hdf5_serial hdf5)
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(Hdf5Serial REQUIRED_VARS Hdf5Serial_LIBRARY Hdf5Serial_INCLUDE_DIR
+  REASON_FAILURE_MESSAGE "install libhdf5-dev (scripts/setup.sh does)")
+if(Hdf5Serial_FOUND AND NOT TARGET Hdf5Serial::Hdf5Serial)
+  add_library(Hdf5Serial::Hdf5Serial INTERFACE IMPORTED)
+  target_include_directories(Hdf5Serial::Hdf5Serial SYSTEM INTERFACE ${Hdf5Serial_INCLUDE_DIR})
+  target_link_libraries(Hdf5Serial::Hdf5Serial INTERFACE ${Hdf5Serial_LIBRARY})
+endif()

@@ -1,0 +1,13 @@
+// The command-line tools as functions: each parses its arguments, wires objects and returns the exit code
+// (0 done, 2 bad input, 3 numerical failure, 85 stopped by a signal after saving, other: environment).
+#pragma once
+
+namespace elf::app {
+
+int prepare(int argc, char** argv);
+int train(int argc, char** argv);
+int sample(int argc, char** argv);
+int eval(int argc, char** argv);
+int inspect(int argc, char** argv);
+
+}  // namespace elf::app

@@ -1,0 +1,27 @@
+// `model:` the sizes of the network (algorithm.md section 2; names as in the published configurations).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace elf {
+
+struct ModelConfig {
+  std::string preset;                    // "" or a name of model_presets(): fills depth, hidden_size and num_heads; other keys win over it
+  int64_t depth = 12;                    // transformer blocks
+  int64_t hidden_size = 768;             // H
+  int64_t num_heads = 12;                // divides hidden_size
+  int64_t latent_dim = 512;              // D, the encoder's width
+  int64_t bottleneck_dim = 128;          // width between latents and H
+  int64_t vocab_size = 0;                // V; 0 = that of the tokenizer, extra ids included (T5: 32100)
+  int64_t max_length = 0;                // L, longest sequence; 0 = that of the dataset
+  double mlp_ratio = 4.0;                // SwiGLU inner width = int(int(H * mlp_ratio) * 2 / 3)
+  int64_t num_time_tokens = 4;           // prefix tokens that carry t
+  int64_t num_self_cond_cfg_tokens = 4;  // prefix tokens that carry w; 0 = the network has no SC-CFG input
+  int64_t num_model_mode_tokens = 4;     // prefix tokens that carry the mode
+  double dropout = 0.0;                  // in blocks depth/4 <= i < depth/4*3, on attention projection and SwiGLU product
+
+  bool operator==(const ModelConfig&) const = default;
+};
+
+}  // namespace elf

@@ -1,0 +1,32 @@
+// The network as a function: all that the objective and the samplers know of it. Tests put analytic denoisers here.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace elf {
+
+struct DenoiserInput {
+  at::Tensor z;          // [B, L, D] f32 noisy latents
+  at::Tensor self_cond;  // [B, L, D] f32 the self-condition half; undefined: the network is run without that half (input D wide)
+  at::Tensor t;          // [B] f32 flow time in [0, 1]; 0 = noise, 1 = data
+  at::Tensor w;          // [B] f32 self-condition CFG scale; undefined for networks without SC-CFG tokens
+  at::Tensor mode;       // [B] f32 gate of the mode tokens: 1 = decode, 0 = denoise; undefined: 0 everywhere
+  at::Tensor key_mask;   // [B, L] bool, true = may be attended to; undefined (always, in training and sampling): every key
+};
+
+class Denoiser {
+ public:
+  virtual ~Denoiser() = default;
+
+  // [B, L, H]: what both heads read. Differentiable when gradients are enabled.
+  virtual at::Tensor features(const DenoiserInput& input) = 0;
+  // [..., H] -> [..., D]: the x-prediction.
+  virtual at::Tensor denoise_head(const at::Tensor& features) = 0;
+  // [..., H] -> [..., V]: logits of the tokens.
+  virtual at::Tensor decode_head(const at::Tensor& features) = 0;
+
+  at::Tensor x_hat(const DenoiserInput& input) { return denoise_head(features(input)); }
+  at::Tensor logits(const DenoiserInput& input) { return decode_head(features(input)); }
+};
+
+}  // namespace elf

@@ -1,0 +1,122 @@
+#include "elf/base/files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <vector>
+
+#include "elf/base/error.h"
+
+namespace elf {
+namespace fs = std::filesystem;
+namespace {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+File open_for_reading(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) usage_error(path.string(), ": no such file");
+  if (fs::is_directory(path, ignored)) usage_error(path.string(), ": is a folder, expected a file");
+  File file(std::fopen(path.c_str(), "rb"));
+  if (!file) environment_error(path.string(), ": cannot be read: ", std::strerror(errno));
+  return file;
+}
+
+// Calls use(data, size) for each piece of the file.
+template <class Use>
+void for_each_piece(const fs::path& path, Use use) {
+  File file = open_for_reading(path);
+  std::vector<char> buffer(1 << 20);
+  size_t count;
+  while ((count = std::fread(buffer.data(), 1, buffer.size(), file.get())) > 0) use(buffer.data(), count);
+  if (std::ferror(file.get())) environment_error(path.string(), ": reading failed: ", std::strerror(errno));
+}
+
+std::string hexadecimal(XXH128_hash_t hash) {
+  char text[40];
+  std::snprintf(text, sizeof text, "xxh128:%016llx%016llx", static_cast<unsigned long long>(hash.high64),
+                static_cast<unsigned long long>(hash.low64));
+  return text;
+}
+
+}  // namespace
+
+std::string read_file(const fs::path& path) {
+  std::string content;
+  for_each_piece(path, [&](const char* data, size_t size) { content.append(data, size); });
+  return content;
+}
+
+AtomicFile::AtomicFile(fs::path final_path) : final_(std::move(final_path)) {
+  temporary_ = final_.parent_path() / cat(".", final_.filename().string(), ".", ::getpid(), ".tmp");
+}
+
+AtomicFile::~AtomicFile() {
+  std::error_code ignored;
+  if (!committed_) fs::remove(temporary_, ignored);
+}
+
+void AtomicFile::commit() {
+  sync_to_disk(temporary_);
+  std::error_code error;
+  fs::rename(temporary_, final_, error);
+  if (error) environment_error(final_.string(), ": cannot be put in place: ", error.message());
+  committed_ = true;
+  sync_to_disk(final_.has_parent_path() ? final_.parent_path() : fs::path("."));
+}
+
+void write_file(const fs::path& path, std::string_view content) {
+  AtomicFile target(path);
+  File file(std::fopen(target.temporary().c_str(), "wb"));
+  if (!file) environment_error(path.string(), ": cannot be written: ", std::strerror(errno));
+  const bool written = std::fwrite(content.data(), 1, content.size(), file.get()) == content.size();
+  if (!written || std::fflush(file.get()) != 0) {
+    environment_error(path.string(), ": writing failed: ", std::strerror(errno));
+  }
+  file.reset();
+  target.commit();
+}
+
+void sync_to_disk(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY);
+  if (descriptor < 0) environment_error(path.string(), ": cannot be opened: ", std::strerror(errno));
+  const int status = ::fsync(descriptor);
+  const int code = errno;
+  ::close(descriptor);
+  // Some file systems refuse to sync a folder; what they can promise has then been done.
+  if (status != 0 && code != EINVAL && code != ENOTSUP) {
+    environment_error(path.string(), ": cannot be flushed to disk: ", std::strerror(code));
+  }
+}
+
+std::string digest(std::string_view bytes) { return hexadecimal(XXH3_128bits(bytes.data(), bytes.size())); }
+
+std::string digest_of_file(const fs::path& path) {
+  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(), XXH3_freeState);
+  XXH3_128bits_reset(state.get());
+  for_each_piece(path, [&](const char* data, size_t size) { XXH3_128bits_update(state.get(), data, size); });
+  return hexadecimal(XXH3_128bits_digest(state.get()));
+}
+
+std::string what_bytes_look_like(std::string_view first) {
+  if (first.starts_with("version https://git-lfs")) return "a Git LFS pointer; fetch the real file with `git lfs pull`";
+  const size_t start = first.find_first_not_of(" \t\r\n");
+  const std::string_view body = start == std::string_view::npos ? "" : first.substr(start);
+  if (body.starts_with("<!DOCTYPE") || body.starts_with("<!doctype") || body.starts_with("<html") || body.starts_with("<HTML")) {
+    return "an HTML page, not the file it should be; download it again";
+  }
+  if (first.starts_with("\x1f\x8b")) return "gzip-compressed; unpack it first";
+  if (first.empty()) return "an empty file";
+  return "";
+}
+
+}  // namespace elf

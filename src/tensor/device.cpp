@@ -1,0 +1,49 @@
+#include "elf/tensor/device.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <dlfcn.h>
+
+#include <filesystem>
+
+#include "elf/base/error.h"
+
+namespace elf {
+namespace {
+
+// Registers the CUDA half of LibTorch; false where the library or a driver is missing.
+bool load_cuda() {
+  static const bool loaded = [] {
+    if (!std::filesystem::exists("/dev/nvidiactl")) return false;
+    return ::dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) != nullptr && at::hasCUDA();
+  }();
+  return loaded;
+}
+
+}  // namespace
+
+at::Device parse_device(const std::string& name) {
+  if (name == "cpu") return at::kCPU;
+  if (name == "auto") return load_cuda() && at::detail::getCUDAHooks().deviceCount() > 0 ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
+  int64_t index = 0;
+  if (name.starts_with("cuda:")) {
+    try {
+      size_t used = 0;
+      index = std::stoll(name.substr(5), &used);
+      if (used != name.size() - 5 || index < 0) throw std::invalid_argument(name);
+    } catch (const std::exception&) {
+      usage_error("device '", name, "': expected auto, cpu, cuda or cuda:N");
+    }
+  } else if (name != "cuda") {
+    usage_error("device '", name, "': expected auto, cpu, cuda or cuda:N");
+  }
+  const int64_t count = load_cuda() ? at::detail::getCUDAHooks().deviceCount() : 0;
+  if (index >= count) usage_error("device '", name, "': this machine has ", count, " usable CUDA devices; try --device cpu");
+  return at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(index));
+}
+
+void set_threads(int count) {
+  if (count > 0) at::set_num_threads(count);
+}
+
+}  // namespace elf

@@ -1,0 +1,184 @@
+#include "elf/tensor/safetensors.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "elf/base/error.h"
+#include "elf/base/files.h"
+
+namespace elf {
+namespace fs = std::filesystem;
+using json = nlohmann::json;
+namespace {
+
+constexpr std::pair<const char*, at::ScalarType> kDtypes[] = {
+    {"F64", at::kDouble}, {"F32", at::kFloat}, {"F16", at::kHalf},  {"BF16", at::kBFloat16}, {"I64", at::kLong},
+    {"I32", at::kInt},    {"I16", at::kShort}, {"I8", at::kChar}, {"U8", at::kByte},       {"BOOL", at::kBool}};
+
+at::ScalarType dtype_of(const std::string& name, const std::string& where) {
+  for (const auto& [known, type] : kDtypes) {
+    if (name == known) return type;
+  }
+  usage_error(where, ": dtype '", name, "' is not one of F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL");
+}
+
+const char* name_of(at::ScalarType type) {
+  for (const auto& [name, known] : kDtypes) {
+    if (type == known) return name;
+  }
+  usage_error("safetensors: tensors of dtype ", at::toString(type), " cannot be stored");
+}
+
+struct Entry {
+  std::string name;
+  at::ScalarType dtype;
+  std::vector<int64_t> shape;
+  uint64_t begin, end;
+};
+
+// Bytes of a tensor; throws when the product overflows or exceeds `limit`.
+uint64_t checked_bytes(const Entry& entry, uint64_t limit, const std::string& where) {
+  uint64_t bytes = c10::elementSize(entry.dtype);
+  if (std::find(entry.shape.begin(), entry.shape.end(), 0) != entry.shape.end()) return 0;
+  for (const int64_t size : entry.shape) {
+    if (static_cast<uint64_t>(size) > limit / bytes + 1) usage_error(where, ": its shape is larger than the file");
+    bytes *= static_cast<uint64_t>(size);
+  }
+  return bytes;
+}
+
+Entry parse_entry(const std::string& name, const json& value, const std::string& file) {
+  const std::string where = cat(file, ": tensor '", name, "'");
+  try {
+    Entry entry{name, dtype_of(value.at("dtype").get<std::string>(), where), {}, 0, 0};
+    for (const json& size : value.at("shape")) {
+      if (!size.is_number_unsigned() || size.get<uint64_t>() > (uint64_t{1} << 48)) {
+        usage_error(where, ": shape must hold non-negative integers, found ", size.dump());
+      }
+      entry.shape.push_back(size.get<int64_t>());
+    }
+    const json& offsets = value.at("data_offsets");
+    if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned()) {
+      usage_error(where, ": data_offsets must be two non-negative integers, found ", offsets.dump());
+    }
+    entry.begin = offsets[0].get<uint64_t>();
+    entry.end = offsets[1].get<uint64_t>();
+    return entry;
+  } catch (const json::exception&) {
+    usage_error(where, ": expected {dtype, shape, data_offsets}");
+  }
+}
+
+json parse_header(const std::string& text, const std::string& file) {
+  std::set<std::string> seen;
+  std::string duplicate;
+  const json::parser_callback_t note_names = [&](int depth, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::key && depth == 1 && !seen.insert(parsed.get<std::string>()).second) {
+      duplicate = parsed.get<std::string>();
+    }
+    return true;
+  };
+  json header = json::parse(text, note_names, /*allow_exceptions=*/false);
+  if (header.is_discarded() || !header.is_object()) usage_error(file, ": the safetensors header is no JSON object");
+  if (!duplicate.empty()) usage_error(file, ": tensor '", duplicate, "' occurs twice in the header");
+  return header;
+}
+
+}  // namespace
+
+TensorMap read_safetensors(const fs::path& path) {
+  Metadata ignored;
+  return read_safetensors(path, ignored);
+}
+
+TensorMap read_safetensors(const fs::path& path, Metadata& metadata) {
+  const std::string file = path.string();
+  std::error_code error;
+  if (!fs::exists(path, error)) usage_error(file, ": no such file");
+  if (!fs::is_regular_file(path, error)) usage_error(file, ": is no file");
+  const uint64_t file_size = fs::file_size(path);
+  std::ifstream in(path, std::ios::binary);
+  if (!in) environment_error(file, ": cannot be read: ", std::strerror(errno));
+
+  std::string first(std::min<uint64_t>(file_size, 256), '\0');
+  in.read(first.data(), static_cast<std::streamsize>(first.size()));
+  if (const std::string kind = what_bytes_look_like(first); !kind.empty()) usage_error(file, ": is ", kind);
+  if (file_size < 8) usage_error(file, ": too short for a safetensors file (", file_size, " bytes)");
+  uint64_t header_size;
+  std::memcpy(&header_size, first.data(), 8);  // little endian, as this machine
+  if (header_size > file_size - 8) {
+    usage_error(file, ": the header's length, ", header_size, ", exceeds the file (", file_size, " bytes); truncated or no safetensors file");
+  }
+  std::string header_text(header_size, '\0');
+  in.seekg(8);
+  in.read(header_text.data(), static_cast<std::streamsize>(header_size));
+  const json header = parse_header(header_text, file);
+
+  std::vector<Entry> entries;
+  for (const auto& [name, value] : header.items()) {
+    if (name != "__metadata__") {
+      entries.push_back(parse_entry(name, value, file));
+      continue;
+    }
+    for (const auto& [key, text] : value.items()) metadata[key] = text.is_string() ? text.get<std::string>() : text.dump();
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
+
+  const uint64_t data_size = file_size - 8 - header_size;
+  uint64_t position = 0;
+  for (const Entry& entry : entries) {
+    const std::string where = cat(file, ": tensor '", entry.name, "'");
+    if (entry.begin != position || entry.end < entry.begin) {
+      usage_error(where, ": data_offsets [", entry.begin, ", ", entry.end, "] do not follow the tensor before, which ends at ", position);
+    }
+    if (entry.end > data_size) usage_error(where, ": ends at ", entry.end, " of ", data_size, " data bytes; the file is truncated");
+    if (const uint64_t bytes = checked_bytes(entry, data_size, where); bytes != entry.end - entry.begin) {
+      usage_error(where, ": shape and dtype need ", bytes, " bytes, data_offsets give ", entry.end - entry.begin);
+    }
+    position = entry.end;
+  }
+  if (position != data_size) usage_error(file, ": ", data_size - position, " bytes behind the last tensor; padded or damaged");
+
+  TensorMap tensors;
+  for (const Entry& entry : entries) {
+    at::Tensor tensor = at::empty(entry.shape, at::TensorOptions().dtype(entry.dtype));
+    if (entry.end > entry.begin) in.read(static_cast<char*>(tensor.data_ptr()), static_cast<std::streamsize>(entry.end - entry.begin));
+    if (!in) environment_error(file, ": reading tensor '", entry.name, "' failed");
+    tensors.emplace(entry.name, std::move(tensor));
+  }
+  return tensors;
+}
+
+void write_safetensors(const fs::path& path, const TensorMap& tensors, const Metadata& metadata) {
+  json header = json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  uint64_t position = 0;
+  std::vector<at::Tensor> stored;
+  for (const auto& [name, tensor] : tensors) {
+    stored.push_back(tensor.detach().to(at::kCPU).contiguous());
+    const uint64_t bytes = stored.back().nbytes();
+    header[name] = {{"dtype", name_of(tensor.scalar_type())}, {"shape", tensor.sizes().vec()}, {"data_offsets", {position, position + bytes}}};
+    position += bytes;
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // the data begin at a multiple of 8
+  const uint64_t header_size = text.size();
+
+  AtomicFile target(path);
+  std::ofstream out(target.temporary(), std::ios::binary);
+  out.write(reinterpret_cast<const char*>(&header_size), 8);
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  for (const at::Tensor& tensor : stored) {
+    if (tensor.nbytes() > 0) out.write(static_cast<const char*>(tensor.data_ptr()), static_cast<std::streamsize>(tensor.nbytes()));
+  }
+  out.close();
+  if (!out) environment_error(path.string(), ": writing failed: ", std::strerror(errno));
+  target.commit();
+}
+
+}  // namespace elf
