@@ -1,0 +1,41 @@
+// From token ids to latents: x = (e - mean) / std, with e from a frozen T5 encoder or a frozen table with a
+// row a token (algorithm.md section 1).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "elf/config/latents_config.h"
+
+namespace elf {
+
+class LatentCodec {
+ public:
+  virtual ~LatentCodec() = default;
+
+  // ids [B, L] int64, mask [B, L, L] bool (encoder_mask of elf/data/masks.h), on any device -> latents [B, L,
+  // D] f32 on the codec's device. No gradients. A table does not look at the mask (it may be undefined): its
+  // rows depend on nothing but the token. Ids that lie on the CPU are checked: throws Error (usage) for one
+  // outside [0, vocabulary()).
+  virtual at::Tensor encode(const at::Tensor& ids, const at::Tensor& mask) = 0;
+
+  virtual int64_t dim() const = 0;  // D
+  virtual int64_t vocabulary()
+      const = 0;  // ids it has rows for; may exceed the tokenizer's (T5: 32128 rows, 32100 ids)
+
+  // Names weights and normalisation: equal digests, equal latents.
+  virtual std::string digest() const = 0;
+
+  // The normalised table [V, D] f32 of a static source, undefined for a contextual one. For initialising the
+  // unembedding.
+  virtual at::Tensor token_table() const { return {}; }
+};
+
+// The source that `config` names, on `device`. Throws Error (usage): folder or file missing, tensors missing
+// or of the wrong shape, statistics made with another encoder or of another width, std not positive.
+std::unique_ptr<LatentCodec> make_latent_codec(const LatentsConfig& config, at::Device device);
+
+}  // namespace elf

@@ -1,0 +1,138 @@
+#include "elf/model/latent_codec.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include "elf/base/error.h"
+#include "elf/base/files.h"
+#include "elf/model/latent_statistics.h"
+#include "elf/model/t5.h"
+#include "elf/model/token_table.h"
+
+namespace elf {
+namespace {
+
+// The encoder's scores and biases take N L L numbers a row; rows are encoded in groups of at most this many,
+// so that memory stays bounded.
+constexpr int64_t kScoresAtOnce = int64_t{1} << 26;
+
+// (e - mean) / std, scalars or one pair a channel.
+struct Normalisation {
+  at::Tensor mean, std;  // [1] or [D]
+  at::Tensor apply(const at::Tensor& raw) const { return (raw - mean) / std; }
+};
+
+Normalisation make_normalisation(const LatentsConfig& config, int64_t dim, const std::string& source,
+                                 at::Device device) {
+  Normalisation result{at::full({1}, config.mean), at::full({1}, config.std)};
+  if (config.statistics.empty()) {
+    if (!(config.std > 0)) usage_error("latents.std: found ", config.std, ", expected a number above 0");
+  } else {
+    const LatentStatistics statistics = read_statistics(config.statistics);
+    if (statistics.channel_mean.numel() != dim) {
+      usage_error(config.statistics, ": has ", statistics.channel_mean.numel(), " channels, ", config.path,
+                  " has ", dim);
+    }
+    if (!statistics.source.empty() && statistics.source != source) {
+      usage_error(config.statistics, ": was measured on ", statistics.source, ", but ", config.path, " is ",
+                  source, "; run `elf-prepare statistics` again");
+    }
+    if (const double least = statistics.channel_std.min().item<double>(); !(least > 0)) {
+      usage_error(config.statistics, ": channel_std ", statistics.channel_std.argmin().item<int64_t>(),
+                  " is ", least, ", expected numbers above 0");
+    }
+    result = {statistics.channel_mean.to(at::kFloat), statistics.channel_std.to(at::kFloat)};
+  }
+  return {result.mean.to(device), result.std.to(device)};
+}
+
+std::string codec_digest(const std::string& source, const Normalisation& normalisation) {
+  std::string text = source;
+  for (const at::Tensor& tensor : {normalisation.mean.cpu(), normalisation.std.cpu()}) {
+    text += digest({static_cast<const char*>(tensor.data_ptr()), tensor.nbytes()});
+  }
+  return digest(text);
+}
+
+class T5Codec final : public LatentCodec {
+ public:
+  T5Codec(T5Model model, const LatentsConfig& config, at::Device device)
+      : encoder_(std::move(model)), device_(device) {
+    const std::string source = encoder_.digest();
+    normalisation_ = make_normalisation(config, dim(), source, device);
+    digest_ = codec_digest(source, normalisation_);
+  }
+
+  at::Tensor encode(const at::Tensor& ids, const at::Tensor& mask) override {
+    const at::NoGradGuard no_gradients;
+    check_t5_ids(ids, encoder_.config());
+    const at::Tensor ids_here = ids.to(device_);
+    const at::Tensor mask_here = mask.defined() ? mask.to(device_) : mask;
+    const int64_t scores = encoder_.config().num_heads * ids.size(1) * ids.size(1);
+    const int64_t rows = std::max<int64_t>(1, kScoresAtOnce / std::max<int64_t>(1, scores));
+    std::vector<at::Tensor> parts;
+    for (int64_t begin = 0; begin < ids.size(0); begin += rows) {
+      const int64_t count = std::min(rows, ids.size(0) - begin);
+      const at::Tensor part_mask = mask.defined() ? mask_here.narrow(0, begin, count) : mask_here;
+      parts.push_back(normalisation_.apply(encoder_.forward(ids_here.narrow(0, begin, count), part_mask)));
+    }
+    return parts.size() == 1 ? parts[0] : at::cat(parts);
+  }
+
+  int64_t dim() const override { return encoder_.config().d_model; }
+  int64_t vocabulary() const override { return encoder_.config().vocab_size; }
+  std::string digest() const override { return digest_; }
+
+ private:
+  T5Encoder encoder_;
+  at::Device device_;
+  Normalisation normalisation_;
+  std::string digest_;
+};
+
+class TableCodec final : public LatentCodec {
+ public:
+  TableCodec(const TokenTable& table, const LatentsConfig& config, at::Device device) {
+    const at::Tensor raw = table.weight.contiguous();
+    const std::string source = elf::digest({static_cast<const char*>(raw.data_ptr()), raw.nbytes()});
+    const Normalisation normalisation = make_normalisation(config, raw.size(1), source, device);
+    digest_ = codec_digest(source, normalisation);
+    table_ = normalisation.apply(raw.to(device));
+  }
+
+  at::Tensor encode(const at::Tensor& ids, const at::Tensor&) override {
+    const at::NoGradGuard no_gradients;
+    if (ids.is_cpu() && ids.numel() > 0) {
+      const int64_t low = ids.min().item<int64_t>(), high = ids.max().item<int64_t>();
+      if (low < 0 || high >= vocabulary()) {
+        usage_error("token table: id ", low < 0 ? low : high, " is outside its ", vocabulary(),
+                    " rows; was the text prepared with another tokenizer?");
+      }
+    }
+    return table_.index_select(0, ids.to(table_.device()).reshape({-1}))
+        .view({ids.size(0), ids.size(1), dim()});
+  }
+
+  int64_t dim() const override { return table_.size(1); }
+  int64_t vocabulary() const override { return table_.size(0); }
+  std::string digest() const override { return digest_; }
+  at::Tensor token_table() const override { return table_; }
+
+ private:
+  at::Tensor table_;  // normalised
+  std::string digest_;
+};
+
+}  // namespace
+
+std::unique_ptr<LatentCodec> make_latent_codec(const LatentsConfig& config, at::Device device) {
+  if (config.path.empty())
+    usage_error("latents.path: is empty; expected the folder of a T5 or of a token table");
+  if (config.source == LatentSource::kTable)
+    return std::make_unique<TableCodec>(load_token_table(config.path), config, device);
+  T5Model model = load_t5(config.path);
+  to_device(model, device);
+  return std::make_unique<T5Codec>(std::move(model), config, device);
+}
+
+}  // namespace elf

@@ -1,0 +1,87 @@
+#include "elf/model/latent_statistics.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "elf/base/error.h"
+#include "elf/base/files.h"
+
+namespace elf {
+namespace fs = std::filesystem;
+using json = nlohmann::json;
+namespace {
+
+std::vector<double> numbers(const at::Tensor& vector) {
+  const at::Tensor values = vector.to(at::kCPU, at::kDouble).contiguous();
+  return {values.data_ptr<double>(), values.data_ptr<double>() + values.numel()};
+}
+
+}  // namespace
+
+void StatisticsAccumulator::add(const at::Tensor& rows) {
+  if (rows.size(0) == 0) return;
+  const at::Tensor values = rows.to(at::kDouble);
+  const at::Tensor mean = values.mean(0);
+  const at::Tensor squares = (values - mean).square().sum(0);
+  const auto n = static_cast<double>(rows.size(0)), before = static_cast<double>(count_);
+  if (count_ == 0) {
+    mean_ = mean;
+    squares_ = squares;
+  } else {
+    const at::Tensor delta = mean - mean_;
+    mean_ = mean_ + delta * (n / (before + n));
+    squares_ = squares_ + squares + delta.square() * (before * n / (before + n));
+  }
+  count_ += rows.size(0);
+}
+
+LatentStatistics StatisticsAccumulator::result() const {
+  if (count_ == 0) usage_error("latent statistics: the data hold no position to measure");
+  LatentStatistics result;
+  const at::Tensor variance = squares_ / static_cast<double>(count_);
+  result.channel_mean = mean_.cpu();
+  result.channel_std = variance.sqrt().cpu();
+  result.mean = mean_.mean().item<double>();
+  // Variance over everything = mean of the variances within the channels + variance between their means.
+  result.std = std::sqrt((variance.mean() + (mean_ - result.mean).square().mean()).item<double>());
+  result.positions = count_;
+  return result;
+}
+
+json to_json(const LatentStatistics& statistics) {
+  return {{"mean", statistics.mean},
+          {"std", statistics.std},
+          {"channel_mean", numbers(statistics.channel_mean)},
+          {"channel_std", numbers(statistics.channel_std)},
+          {"dim", statistics.channel_mean.numel()},
+          {"positions", statistics.positions},
+          {"source", statistics.source}};
+}
+
+LatentStatistics read_statistics(const fs::path& path) {
+  const std::string file = path.string();
+  const json content = json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  if (!content.is_object())
+    usage_error(file, ": is no JSON object; expected what `elf-prepare statistics` wrote");
+  try {
+    LatentStatistics result;
+    result.mean = content.at("mean").get<double>();
+    result.std = content.at("std").get<double>();
+    const auto mean = content.at("channel_mean").get<std::vector<double>>();
+    const auto std = content.at("channel_std").get<std::vector<double>>();
+    if (mean.empty() || mean.size() != std.size()) {
+      usage_error(file, ": channel_mean has ", mean.size(), " numbers, channel_std ", std.size(),
+                  "; expected as many, at least one");
+    }
+    result.channel_mean = at::tensor(mean, at::kDouble);
+    result.channel_std = at::tensor(std, at::kDouble);
+    result.positions = content.value("positions", int64_t{0});
+    result.source = content.value("source", "");
+    return result;
+  } catch (const json::exception& error) {
+    usage_error(file, ": ", error.what(), "; expected what `elf-prepare statistics` wrote");
+  }
+}
+
+}  // namespace elf
