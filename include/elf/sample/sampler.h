@@ -1,0 +1,74 @@
+// From noise to latents (algorithm.md section 4). Sample i is a function of (network, settings, seed, i)
+// only: neither the batch it is in nor its neighbours change it, up to the rounding of matrix products of
+// another size. Shapes: B rows, L positions, D latent width. Runs without recording gradients (NoGradGuard,
+// not InferenceMode: a network may keep tables that training uses later).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "elf/config/sampling_config.h"
+#include "elf/flow/denoiser.h"
+#include "elf/flow/objective.h"
+
+namespace elf {
+
+// The network and what the flow was trained with.
+struct SamplerModel {
+  Denoiser& network;
+  NetworkTraits traits;
+  double noise_scale;  // s of the denoise branch
+  double t_eps;        // floor of 1 - t
+};
+
+// Known latents that every step keeps. Both undefined: unconditional.
+struct SampleConditions {
+  at::Tensor latents;  // [B, L, D] f32 clean condition; only masked positions are read
+  at::Tensor mask;     // [B, L] bool, true = condition
+  bool defined() const { return mask.defined(); }
+};
+
+// Every random number of the samples, by index.
+struct SamplerDraws {
+  std::vector<double> times;  // N + 1 values from 0 to 1 (flow/times.h)
+  at::Tensor eps0;            // [B, L, D] f32 standard normal; its device is where sampling runs
+  // step -> [B, L, D] standard normal; asked for SDE steps only, never for the last step.
+  std::function<at::Tensor(int64_t)> step_noise;
+};
+
+// Draws of the samples with these indices, keyed by (config.seed, purpose, step, index).
+SamplerDraws draw_sampler(const SamplingConfig& config, const std::vector<int64_t>& samples, int64_t length,
+                          int64_t latent_dim, at::Device device = at::kCPU);
+
+// What an observer sees after each step.
+struct SamplerStep {
+  int64_t index;     // 0 .. N - 1
+  double t;          // time reached
+  at::Tensor z;      // [B, L, D] state
+  at::Tensor x_hat;  // [B, L, D] prediction handed to the next step
+};
+using StepObserver = std::function<void(const SamplerStep&)>;
+
+struct LatentSamples {
+  at::Tensor latents;    // [B, L, D] f32, condition positions hold the condition
+  int64_t forwards = 0;  // network calls
+  int64_t rows = 0;      // rows summed over the calls: the work, in forwards of one sample
+};
+
+// Walks draws.times from noise_scale eps0. config gives sampler kind, gamma, w = self_cond_cfg and cfg.
+// - Networks with SC-CFG tokens receive w; those without, but with self-conditioning, are guided explicitly:
+// u + w (c - u), u being the
+//   prediction with an empty self-condition half (not asked for at the first step, where both are the same,
+//   nor when w = 1).
+// - cfg != 1 with a condition: the same rows without condition stand in the same batch, x = x_u + cfg (x_c -
+// x_u).
+// - The last step is always an ODE step.
+// Throws Error (usage) for draws or conditions whose shapes do not fit.
+LatentSamples sample_latents(const SamplerModel& model, const SamplingConfig& config,
+                             const SamplerDraws& draws, const SampleConditions& conditions = {},
+                             const StepObserver& observer = {});
+
+}  // namespace elf
