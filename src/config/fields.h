@@ -1,0 +1,170 @@
+// The one list of every key: name, member, rule, meaning. Reading, --set, dumping, describing and range
+// checks all walk it. A visitor has operator()(key, member, rule, help) and section(name, struct, help),
+// which calls fields() when it wants to go in.
+#pragma once
+
+#include <limits>
+
+#include "elf/config/run_config.h"
+
+namespace elf::config {
+
+// What a value must keep to besides its type.
+struct Rule {
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+  bool open_min = false, open_max = false;  // the end itself is excluded
+  bool path = false;                        // a file or folder, relative to the file that names it
+};
+
+inline Rule any() {
+  return {};
+}
+inline Rule path() {
+  return {.path = true};
+}
+inline Rule at_least(double min) {
+  return {.min = min};
+}
+inline Rule above(double min) {
+  return {.min = min, .open_min = true};
+}
+inline Rule between(double min, double max) {
+  return {.min = min, .max = max};
+}
+inline Rule strictly_between(double min, double max) {
+  return {.min = min, .max = max, .open_min = true, .open_max = true};
+}
+inline Rule from_below(double min, double max) {
+  return {.min = min, .max = max, .open_max = true};
+}
+
+template <class V>
+void fields(V& v, ModelConfig& c) {
+  v("preset", c.preset, any(),
+    "name of a preset below, which fills depth, hidden_size and num_heads; empty = none");
+  v("depth", c.depth, at_least(1), "transformer blocks");
+  v("hidden_size", c.hidden_size, at_least(2), "hidden width H");
+  v("num_heads", c.num_heads, at_least(1), "attention heads; divides hidden_size into an even width");
+  v("latent_dim", c.latent_dim, at_least(1), "latent width D, that of the encoder or table (T5-small: 512)");
+  v("bottleneck_dim", c.bottleneck_dim, at_least(1), "width between latents and H");
+  v("vocab_size", c.vocab_size, at_least(0), "0 = that of the tokenizer, extra ids included (T5: 32100)");
+  v("max_length", c.max_length, at_least(0), "longest sequence L; 0 = that of the dataset");
+  v("mlp_ratio", c.mlp_ratio, above(0), "SwiGLU inner width = int(int(H * mlp_ratio) * 2 / 3)");
+  v("num_time_tokens", c.num_time_tokens, at_least(0), "prefix tokens that carry the flow time t");
+  v("num_self_cond_cfg_tokens", c.num_self_cond_cfg_tokens, at_least(0),
+    "prefix tokens that carry the self-condition guidance scale w; 0 = the network has no such input");
+  v("num_model_mode_tokens", c.num_model_mode_tokens, at_least(0),
+    "prefix tokens that carry denoise or decode mode");
+  v("dropout", c.dropout, from_below(0, 1), "probability in the middle blocks; 0 in all published runs");
+}
+
+template <class V>
+void fields(V& v, LatentsConfig& c) {
+  v("source", c.source, any(), "frozen T5 encoder, or a frozen static table with a row a token");
+  v("path", c.path, path(), "t5: a Hugging Face folder; table: what `elf-prepare table` wrote");
+  v("mean", c.mean, any(), "latents = (encoder output - mean) / std");
+  v("std", c.std, above(0), "0.2 in all published runs; tables are made with mean 0 and std 1");
+  v("statistics", c.statistics, path(),
+    "a file of `elf-prepare statistics`: mean and std per channel in place of the two numbers; empty = none");
+}
+
+template <class V>
+void fields(V& v, DataConfig& c) {
+  v("train", c.train, path(), "HDF5 dataset of elf-prepare");
+  v("valid", c.valid, path(), "the same, held out; empty = no validation");
+  v("tokenizer", c.tokenizer, path(), "SentencePiece model (or its folder) that the datasets were made with");
+  v("max_length", c.max_length, at_least(0), "tokens of a sequence, condition included; 0 = the dataset's");
+  v("max_input_length", c.max_input_length, at_least(0), "longest condition of pairs; 0 = the dataset's");
+}
+
+template <class V>
+void fields(V& v, FlowConfig& c) {
+  v("time_schedule", c.time_schedule, any(), "distribution of t in training");
+  v("denoiser_p_mean", c.denoiser_p_mean, any(), "t = sigmoid(N(mean, std^2))");
+  v("denoiser_p_std", c.denoiser_p_std, at_least(0), "see denoiser_p_mean");
+  v("denoiser_noise_scale", c.denoiser_noise_scale, above(0), "s in z = t x + (1 - t) s eps");
+  v("t_eps", c.t_eps, strictly_between(0, 1), "floor of 1 - t in velocities");
+  v("decoder_prob", c.decoder_prob, between(0, 1), "probability of the decode branch");
+  v("decoder_noise_scale", c.decoder_noise_scale, at_least(0),
+    "noise of the decode branch: 5 on OpenWebText, 1 on WMT14 and XSum");
+  v("decoder_p_mean", c.decoder_p_mean, any(),
+    "share of the clean latent per token p = sigmoid(N(mean, std^2))");
+  v("decoder_p_std", c.decoder_p_std, at_least(0), "see decoder_p_mean");
+  v("self_cond_prob", c.self_cond_prob, between(0, 1), "0 = no self-conditioning");
+  v("self_cond_cfg_min", c.self_cond_cfg_min, above(0),
+    "w is log-uniform in 1 + w from here; above 0, as 1/w is used");
+  v("self_cond_cfg_max", c.self_cond_cfg_max, above(0), "... to here");
+  v("label_drop_prob", c.label_drop_prob, between(0, 1),
+    "pairs: how often the condition is hidden (0.1 published)");
+  v("pad_token", c.pad_token, any(),
+    "pad: padding stays out of the loss; eos: padding is EOS and is learned");
+  v("branch", c.branch, any(), "denoise or decode: drawn by each row, or once a step");
+  v("decode_condition", c.decode_condition, any(),
+    "condition in the decode branch: corrupted (published) or clean");
+}
+
+template <class V>
+void fields(V& v, OptimizerConfig& c) {
+  v("kind", c.kind, any(), "muon: Muon for matrices and Nesterov Adam for the rest; adamw: AdamW for all");
+  v("blr", c.blr, at_least(0), "learning rate for 256 rows: lr = blr * global_batch_size / 256 ...");
+  v("lr", c.lr, at_least(0), "... unless this is above 0: then it is taken as it is");
+  v("schedule", c.schedule, any(), "after the warm-up: constant, or down to min_lr by a cosine or a line");
+  v("min_lr", c.min_lr, at_least(0), "where cosine and linear end");
+  v("warmup_steps", c.warmup_steps, at_least(0), "linear warm-up from 0, in optimiser steps");
+  v("warmup_epochs", c.warmup_epochs, at_least(0), "the same in epochs; used when warmup_steps is 0");
+  v("grad_clip", c.grad_clip, at_least(0), "largest global norm of the gradient; 0 = no clipping");
+  v("weight_decay", c.weight_decay, at_least(0), "decoupled; AdamW only");
+  v("adam_b1", c.adam_b1, from_below(0, 1), "AdamW only; the companion of Muon always has 0.9 and 0.999");
+  v("adam_b2", c.adam_b2, from_below(0, 1), "AdamW only");
+  v("muon_momentum", c.muon_momentum, from_below(0, 1), "Muon only");
+  v("ema_decay", c.ema_decay, from_below(0, 1), "of the averaged weights, which sampling uses");
+  v("ema_warmup", c.ema_warmup, any(),
+    "decay of step k is min(ema_decay, (1 + k) / (10 + k)): for short runs");
+}
+
+template <class V>
+void fields(V& v, TrainConfig& c) {
+  v("out", c.out, any(), "run folder, relative to the working directory");
+  v("seed", c.seed, at_least(0), "all randomness follows from it");
+  v("global_batch_size", c.global_batch_size, at_least(1), "rows of one optimiser step");
+  v("micro_batch_size", c.micro_batch_size, at_least(0),
+    "rows of one forward, at most global_batch_size; 0 = all at once. The result does not depend on it");
+  v("epochs", c.epochs, at_least(0), "length of the run, unless steps or minutes is given");
+  v("steps", c.steps, at_least(0), "above 0: this many optimiser steps");
+  v("minutes", c.minutes, at_least(0), "above 0: as many steps as fit, measured on the first ones");
+  v("log_every", c.log_every, at_least(1), "steps between lines of metrics");
+  v("valid_every", c.valid_every, at_least(0), "steps between validations; 0 = only at the end");
+  v("valid_batches", c.valid_batches, at_least(0), "0 = the whole validation set");
+  v("save_every", c.save_every, at_least(0), "steps between checkpoints; 0 = only at the end");
+  v("keep_last", c.keep_last, at_least(1), "checkpoints kept beside the best");
+  v("max_skipped_steps", c.max_skipped_steps, at_least(1), "non-finite steps in a row that end the run");
+}
+
+template <class V>
+void fields(V& v, SamplingConfig& c) {
+  v("sampler", c.sampler, any(), "stochastic, or the plain Euler steps of the ODE");
+  v("steps", c.steps, at_least(1), "network evaluations before the decode");
+  v("gamma", c.gamma, at_least(0), "noise put back by each SDE step; 0 = the ODE");
+  v("self_cond_cfg", c.self_cond_cfg, any(), "w: 3 for unconditional, 1 for conditional tasks");
+  v("cfg", c.cfg, any(), "guidance on the condition; 1 = none, 2 published");
+  v("time_schedule", c.time_schedule, any(),
+    "sorted random draws, an even grid, or the quantiles of the logit-normal");
+  v("p_mean", c.p_mean, any(), "of the logit-normal grids");
+  v("p_std", c.p_std, above(0), "of the logit-normal grids");
+  v("seed", c.seed, at_least(0), "sample i depends on (model, settings, seed, i) only");
+  v("batch_size", c.batch_size, at_least(1), "rows at a time; the result does not depend on it");
+}
+
+template <class V>
+void sections(V& v, RunConfig& c) {
+  v.section("model", c.model, "sizes of the network");
+  v.section("latents", c.latents, "where the latents come from");
+  v.section("data", c.data, "datasets and their tokenizer");
+  v.section("flow", c.flow, "noise, guidance and the two branches of the objective");
+  v.section("optimizer", c.optimizer, "update rule, learning rate, averaging");
+  v.section("train", c.train, "how long, how much at a time, what is logged and saved");
+  v.section("sampling", c.sampling, "how elf-sample draws; the defaults are those published for OpenWebText");
+}
+
+}  // namespace elf::config

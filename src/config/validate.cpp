@@ -1,0 +1,133 @@
+// Ranges of single fields again (a configuration may have been filled by hand), then relations between
+// fields.
+#include <cmath>
+
+#include "schema.h"
+
+namespace elf {
+namespace config {
+namespace {
+
+struct CheckRanges {
+  std::string name;
+  std::optional<Violation> violation;
+
+  template <class S>
+  void section(const char* section_name, S& values, const char*) {
+    name = section_name;
+    fields(*this, values);
+  }
+  template <class T>
+  void operator()(const char* key, T& value, const Rule& rule, const char*) {
+    if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+      const auto number = static_cast<double>(value);
+      if (violation || (std::isfinite(number) && within(rule, number))) return;
+      const char* expected = std::is_same_v<T, double> ? "a finite number " : "an integer ";
+      const std::string dotted = name + "." + key;
+      violation = {{dotted},
+                   cat(dotted, " is ", value_text(value), ", expected ", expected, range_text(rule))};
+    }
+  }
+};
+
+std::optional<Violation> check_model(const ModelConfig& m) {
+  if (!m.preset.empty() && !is_preset(m.preset)) {
+    return Violation{{"model.preset"},
+                     cat("model.preset is '", m.preset, "', expected one of ", preset_names())};
+  }
+  const std::vector<std::string> heads = {"model.num_heads", "model.hidden_size"};
+  if (m.hidden_size % m.num_heads != 0) {
+    return Violation{
+        heads, cat("model.num_heads ", m.num_heads, " does not divide model.hidden_size ", m.hidden_size)};
+  }
+  if (m.hidden_size / m.num_heads % 2 != 0) {
+    return Violation{heads,
+                     cat("model.hidden_size ", m.hidden_size, " / model.num_heads ", m.num_heads, " = ",
+                         m.hidden_size / m.num_heads, " is odd; rotary embedding needs an even head width")};
+  }
+  if (std::floor(static_cast<double>(m.hidden_size) * m.mlp_ratio) * 2 / 3 < 1) {
+    return Violation{
+        {"model.mlp_ratio", "model.hidden_size"},
+        cat("model.mlp_ratio ", m.mlp_ratio, " leaves no inner width for model.hidden_size ", m.hidden_size)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Violation> check_lengths(const RunConfig& c) {
+  if (c.data.max_length > 0 && c.data.max_input_length >= c.data.max_length) {
+    return Violation{{"data.max_input_length", "data.max_length"},
+                     cat("data.max_input_length ", c.data.max_input_length,
+                         " leaves no room for a target in data.max_length ", c.data.max_length)};
+  }
+  if (c.model.max_length > 0 && c.data.max_length > c.model.max_length) {
+    return Violation{
+        {"data.max_length", "model.max_length"},
+        cat("data.max_length ", c.data.max_length, " is longer than model.max_length ", c.model.max_length)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Violation> check_flow(const FlowConfig& f) {
+  if (f.self_cond_cfg_min < f.self_cond_cfg_max) return std::nullopt;
+  return Violation{{"flow.self_cond_cfg_min", "flow.self_cond_cfg_max"},
+                   cat("flow.self_cond_cfg_min ", f.self_cond_cfg_min,
+                       " is not below flow.self_cond_cfg_max ", f.self_cond_cfg_max)};
+}
+
+std::optional<Violation> check_optimizer(const RunConfig& c) {
+  const OptimizerConfig& o = c.optimizer;
+  const double lr = o.lr > 0 ? o.lr : o.blr * static_cast<double>(c.train.global_batch_size) / 256;
+  if (lr == 0) {
+    return Violation{
+        {"optimizer.blr", "optimizer.lr"},
+        "optimizer.blr and optimizer.lr are both 0; set one of them: the learning rate would be 0"};
+  }
+  if (o.schedule != LrSchedule::kConstant && o.min_lr > lr) {
+    return Violation{{"optimizer.min_lr", "optimizer.lr", "optimizer.blr"},
+                     cat("optimizer.min_lr ", o.min_lr, " is above the learning rate ", lr,
+                         o.lr > 0 ? " (optimizer.lr)" : " (optimizer.blr * train.global_batch_size / 256)")};
+  }
+  return std::nullopt;
+}
+
+std::optional<Violation> check_train(const TrainConfig& t) {
+  if (t.micro_batch_size > t.global_batch_size) {
+    return Violation{{"train.micro_batch_size", "train.global_batch_size"},
+                     cat("train.micro_batch_size ", t.micro_batch_size,
+                         " is larger than train.global_batch_size ", t.global_batch_size)};
+  }
+  if (t.steps > 0 && t.minutes > 0) {
+    return Violation{{"train.steps", "train.minutes"},
+                     cat("train.steps ", t.steps, " and train.minutes ", t.minutes,
+                         " are both set; give one and set the other to 0")};
+  }
+  if (t.steps == 0 && t.minutes == 0 && t.epochs == 0) {
+    return Violation{
+        {"train.epochs", "train.steps", "train.minutes"},
+        "train.epochs, train.steps and train.minutes are all 0; set one: the run would have no length"};
+  }
+  if (t.out.empty()) return Violation{{"train.out"}, "train.out is empty, expected the name of a run folder"};
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Violation> find_violation(const RunConfig& config) {
+  CheckRanges ranges;
+  RunConfig copy = config;
+  sections(ranges, copy);
+  if (ranges.violation) return ranges.violation;
+  if (auto found = check_model(config.model)) return found;
+  if (auto found = check_lengths(config)) return found;
+  if (auto found = check_flow(config.flow)) return found;
+  if (auto found = check_optimizer(config)) return found;
+  return check_train(config.train);
+}
+
+}  // namespace config
+
+void validate(const RunConfig& run) {
+  if (const auto violation = config::find_violation(run)) usage_error(violation->message);
+}
+
+}  // namespace elf

@@ -1,0 +1,142 @@
+// Files are written whole or not at all; digests and first bytes tell what a file is.
+#include "elf/base/files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "elf/base/error.h"
+
+namespace elf {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class Files : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ =
+        fs::path(::testing::TempDir()) /
+        cat("elf-files-", ::testing::UnitTest::GetInstance()->current_test_info()->name(), "-", ::getpid());
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(folder_))
+      found.push_back(entry.path().filename().string());
+    return found;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Files, WithoutCommitNothingIsLeft) {
+  {
+    AtomicFile file(folder_ / "a.txt");
+    std::ofstream(file.temporary()) << "half";
+    EXPECT_EQ(names().size(), 1u);
+    EXPECT_FALSE(fs::exists(folder_ / "a.txt"));
+  }
+  EXPECT_TRUE(names().empty());
+}
+
+TEST_F(Files, WithoutCommitTheOldFileStays) {
+  write_file(folder_ / "a.txt", "old");
+  try {
+    AtomicFile file(folder_ / "a.txt");
+    std::ofstream(file.temporary()) << "half of the n";
+    throw std::runtime_error("in between");
+  } catch (const std::runtime_error&) {
+  }
+  EXPECT_EQ(read_file(folder_ / "a.txt"), "old");
+  EXPECT_EQ(names(), std::vector<std::string>{"a.txt"});
+}
+
+TEST_F(Files, CommitPutsTheWholeContentInPlace) {
+  const std::string content("line\n\0\xff tail", 13);
+  write_file(folder_ / "a.bin", "something longer that must not show through");
+  {
+    AtomicFile file(folder_ / "a.bin");
+    std::ofstream(file.temporary(), std::ios::binary) << content;
+    file.commit();
+  }
+  EXPECT_EQ(read_file(folder_ / "a.bin"), content);
+  EXPECT_EQ(names(), std::vector<std::string>{"a.bin"});
+}
+
+TEST_F(Files, WriteFileKeepsEveryByte) {
+  std::string content(3'000'000, '\0');
+  for (size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * 31 >> 3);
+  write_file(folder_ / "big", content);
+  EXPECT_EQ(read_file(folder_ / "big"), content);
+  write_file(folder_ / "big", "");
+  EXPECT_EQ(read_file(folder_ / "big"), "");
+  EXPECT_EQ(names(), std::vector<std::string>{"big"});
+}
+
+// The kind and the words of what `body` throws.
+template <class Body>
+void expect_error(ErrorKind kind, const std::string& words, Body body) {
+  try {
+    body();
+    ADD_FAILURE() << "nothing was thrown; expected: " << words;
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), kind) << e.what();
+    EXPECT_THAT(e.what(), HasSubstr(words));
+  }
+}
+
+TEST_F(Files, ErrorsNameThePath) {
+  const std::string none = (folder_ / "none").string();
+  expect_error(ErrorKind::kUsage, none + ": no such file", [&] { read_file(none); });
+  expect_error(ErrorKind::kUsage, folder_.string() + ": is a folder", [&] { read_file(folder_); });
+  expect_error(ErrorKind::kUsage, none, [&] { digest_of_file(none); });
+  const fs::path below = folder_ / "no" / "such" / "folder.txt";
+  expect_error(ErrorKind::kEnvironment, below.string(), [&] { write_file(below, "x"); });
+  expect_error(ErrorKind::kEnvironment, none, [&] { sync_to_disk(none); });
+}
+
+TEST_F(Files, TheNameOfAFolderIsNotReplaced) {
+  fs::create_directories(folder_ / "taken" / "inside");
+  expect_error(ErrorKind::kEnvironment, "taken", [&] { write_file(folder_ / "taken", "x"); });
+  EXPECT_EQ(names(), std::vector<std::string>{"taken"});
+}
+
+// Values of the published XXH3-128 test programs and of xxhsum -H2.
+TEST_F(Files, Digests) {
+  EXPECT_EQ(digest(""), "xxh128:99aa06d3014798d86001c324468d497f");
+  EXPECT_EQ(digest("a"), "xxh128:a96faf705af16834e6c632b61e964e1f");
+  EXPECT_NE(digest("ab"), digest("ba"));
+  std::string content(2'500'000, 'x');  // more than one piece of the reader
+  content[1'100'000] = 'y';
+  write_file(folder_ / "f", content);
+  EXPECT_EQ(digest_of_file(folder_ / "f"), digest(content));
+  content[1'100'000] = 'z';
+  EXPECT_NE(digest_of_file(folder_ / "f"), digest(content));
+}
+
+TEST(WhatBytesLookLike, NamesWhatIsFoundInPlaceOfData) {
+  EXPECT_THAT(what_bytes_look_like("version https://git-lfs.github.com/spec/v1\noid sha256:0\n"),
+              HasSubstr("Git LFS pointer"));
+  EXPECT_THAT(what_bytes_look_like("<!DOCTYPE html><html>"), HasSubstr("HTML"));
+  EXPECT_THAT(what_bytes_look_like("\n  <html lang=\"en\">"), HasSubstr("HTML"));
+  EXPECT_THAT(what_bytes_look_like("\x1f\x8b\x08"), HasSubstr("gzip"));
+  EXPECT_THAT(what_bytes_look_like(""), HasSubstr("empty"));
+  EXPECT_EQ(what_bytes_look_like("model:\n  depth: 3\n"), "");
+  EXPECT_EQ(what_bytes_look_like(std::string_view("\x80\x02}q\0", 5)), "");
+}
+
+TEST(ErrorKinds, MapToExitCodes) {
+  EXPECT_EQ(Error(ErrorKind::kUsage, "").exit_code(), 2);
+  EXPECT_EQ(Error(ErrorKind::kNumerical, "").exit_code(), 3);
+  EXPECT_EQ(Error(ErrorKind::kEnvironment, "").exit_code(), 1);
+  expect_error(ErrorKind::kNumerical, "step 3: nan", [] { numerical_error("step ", 3, ": ", "nan"); });
+}
+
+}  // namespace
+}  // namespace elf
