@@ -1,0 +1,270 @@
+#include "elf/text/sentencepiece_tokenizer.h"
+
+#include <sentencepiece_processor.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "elf/base/error.h"
+#include "elf/base/files.h"
+#include "elf/text/unicode.h"
+#include "model_proto.h"
+
+namespace elf {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kBlankMark = "\xE2\x96\x81";  // U+2581, SentencePiece's blank
+constexpr std::string_view kExtraPrefix = "<extra_id_";
+constexpr const char* kModelName = "spiece.model";
+constexpr const char* kConfigName = "tokenizer_config.json";
+
+// `extra_ids` of a tokenizer_config.json; the published number when there is no such file or key.
+int extra_ids_of(const fs::path& config) {
+  if (!fs::exists(config)) return SentencePieceTokenizer::kPublishedExtraIds;
+  const auto json = nlohmann::json::parse(read_file(config), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) usage_error(config.string(), ": no JSON object");
+  if (!json.contains("extra_ids")) return SentencePieceTokenizer::kPublishedExtraIds;
+  if (!json["extra_ids"].is_number_unsigned() || json["extra_ids"] > 1'000'000) {
+    usage_error(config.string(), ": extra_ids is ", json["extra_ids"].dump(), ", expected a count");
+  }
+  return json["extra_ids"].get<int>();
+}
+
+// With the piece's blank marks as blanks; dropped instead where `drop_blanks`.
+void append_piece(std::string& text, std::string_view piece, bool drop_blanks) {
+  for (size_t at = 0; at < piece.size();) {
+    if (piece.substr(at).starts_with(kBlankMark)) {
+      if (!drop_blanks) text += ' ';
+      at += kBlankMark.size();
+    } else {
+      text += piece[at++];
+    }
+  }
+}
+
+}  // namespace
+
+struct SentencePieceTokenizer::Impl {
+  std::string model, hash;
+  text::ModelFacts facts;
+  int extra_ids = 0;
+  sentencepiece::SentencePieceProcessor processor;
+  std::vector<std::string> pieces;
+  std::unordered_map<std::string, int32_t> specials;  // written form of pad, eos, unk
+
+  int64_t count() const { return static_cast<int64_t>(pieces.size()); }
+  int64_t size() const { return count() + extra_ids; }
+
+  // The special token at the start of `rest`: its id and its length in bytes; -1 when there is none.
+  int32_t special_at(std::string_view rest, size_t& length) const {
+    const size_t end = rest.find('>');
+    if (end == std::string_view::npos) return -1;
+    const std::string_view token = rest.substr(0, end + 1);
+    length = token.size();
+    if (const auto found = specials.find(std::string(token)); found != specials.end()) return found->second;
+    if (!token.starts_with(kExtraPrefix)) return -1;
+    const char* first = token.data() + kExtraPrefix.size();
+    const char* last = token.data() + token.size() - 1;
+    int number = -1;
+    const auto [stop, code] = std::from_chars(first, last, number);
+    const bool plain =
+        code == std::errc() && stop == last && *first != '-' && (*first != '0' || last - first == 1);
+    return plain && number < extra_ids ? static_cast<int32_t>(size() - 1 - number) : -1;
+  }
+
+  void append_plain(std::string_view text, std::vector<int32_t>& ids) const {
+    if (text.empty()) return;
+    std::vector<int> found;
+    const auto status = processor.Encode(text, &found);
+    if (!status.ok()) environment_error("SentencePiece cannot encode a text: ", status.ToString());
+    ids.insert(ids.end(), found.begin(), found.end());
+  }
+
+  bool is_special(int64_t id) const {
+    if (id < 0 || id >= size()) return false;
+    return id >= count() || processor.IsControl(static_cast<int>(id)) ||
+           processor.IsUnknown(static_cast<int>(id));
+  }
+};
+
+SentencePieceTokenizer::SentencePieceTokenizer(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+SentencePieceTokenizer SentencePieceTokenizer::load(const fs::path& path) {
+  const bool folder = fs::is_directory(path);
+  const fs::path model = folder ? path / kModelName : path;
+  return from_bytes(read_file(model), extra_ids_of(model.parent_path() / kConfigName), model.string());
+}
+
+SentencePieceTokenizer SentencePieceTokenizer::from_bytes(const std::string& model, int extra_ids,
+                                                          const std::string& name) {
+  if (const std::string look = what_bytes_look_like(std::string_view(model).substr(0, 256)); !look.empty()) {
+    usage_error(name, ": expected a SentencePiece model, found ", look);
+  }
+  auto impl = std::make_shared<Impl>();
+  impl->facts = text::read_model_facts(model);
+  if (!impl->facts.whole)
+    usage_error(name, ": no SentencePiece model, or one that is cut short (", model.size(), " bytes)");
+  if (const auto status = impl->processor.LoadFromSerializedProto(model); !status.ok()) {
+    usage_error(name, ": SentencePiece cannot load it: ", status.ToString());
+  }
+  impl->model = model;
+  impl->extra_ids = extra_ids;
+  impl->hash = digest(cat(model, "\nextra_ids ", extra_ids));
+  for (int id = 0; id < impl->processor.GetPieceSize(); ++id)
+    impl->pieces.push_back(impl->processor.IdToPiece(id));
+  for (int id : {impl->processor.pad_id(), impl->processor.eos_id(), impl->processor.unk_id()}) {
+    if (id >= 0) impl->specials[impl->pieces[static_cast<size_t>(id)]] = id;
+  }
+  return SentencePieceTokenizer(std::move(impl));
+}
+
+void SentencePieceTokenizer::save(const fs::path& folder) const {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) environment_error(folder.string(), ": cannot be made: ", error.message());
+  const nlohmann::ordered_json config = {
+      {"tokenizer_class", "T5Tokenizer"}, {"extra_ids", extra_ids()},
+      {"model_type", model_type()},       {"vocab_size", size()},
+      {"pad_token", piece(pad_id())},     {"eos_token", piece(eos_id())},
+      {"unk_token", piece(unk_id())},     {"hash", hash()},
+  };
+  write_file(folder / kConfigName, config.dump(2) + "\n");
+  write_file(folder / kModelName, model_bytes());
+}
+
+int64_t SentencePieceTokenizer::size() const {
+  return impl_->size();
+}
+int64_t SentencePieceTokenizer::pieces() const {
+  return impl_->count();
+}
+int SentencePieceTokenizer::extra_ids() const {
+  return impl_->extra_ids;
+}
+int32_t SentencePieceTokenizer::pad_id() const {
+  return impl_->processor.pad_id();
+}
+int32_t SentencePieceTokenizer::eos_id() const {
+  return impl_->processor.eos_id();
+}
+int32_t SentencePieceTokenizer::unk_id() const {
+  return impl_->processor.unk_id();
+}
+const std::string& SentencePieceTokenizer::model_type() const {
+  return impl_->facts.model_type;
+}
+const std::string& SentencePieceTokenizer::hash() const {
+  return impl_->hash;
+}
+const std::string& SentencePieceTokenizer::model_bytes() const {
+  return impl_->model;
+}
+
+std::vector<int32_t> SentencePieceTokenizer::encode(std::string_view text, bool add_eos) const {
+  std::vector<int32_t> ids;
+  size_t begin = 0;            // of the stretch that holds no special token
+  bool after_special = false;  // then its leading white space belongs to the token
+  for (size_t at = text.find('<'); at != std::string_view::npos; at = text.find('<', at)) {
+    size_t length = 0;
+    const int32_t id = impl_->special_at(text.substr(at), length);
+    if (id < 0) {
+      ++at;
+      continue;
+    }
+    impl_->append_plain(strip_space(text.substr(begin, at - begin), after_special, true), ids);
+    ids.push_back(id);
+    at = begin = at + length;
+    after_special = true;
+  }
+  impl_->append_plain(strip_space(text.substr(begin), after_special, false), ids);
+  if (add_eos && eos_id() >= 0) ids.push_back(eos_id());
+  return ids;
+}
+
+std::vector<int32_t> SentencePieceTokenizer::encode_plain(std::string_view text) const {
+  std::vector<int32_t> ids;
+  impl_->append_plain(text, ids);
+  return ids;
+}
+
+std::string SentencePieceTokenizer::decode(const std::vector<int32_t>& ids, DecodeOptions options) const {
+  std::string text;
+  // The blank that encoding put before the text is not part of it: the first token loses its blanks.
+  bool first = impl_->facts.add_dummy_prefix;
+  bool bytes = false;
+  for (const int32_t id : ids) {
+    if (id < 0 || id >= size() || (options.skip_special && is_special(id))) continue;
+    if (id < pieces() && impl_->processor.IsByte(id)) {
+      text += static_cast<char>(std::stoi(impl_->pieces[static_cast<size_t>(id)].substr(3, 2), nullptr, 16));
+      bytes = true;
+    } else {
+      append_piece(text, piece(id), first);
+    }
+    first = false;
+  }
+  if (bytes) text = replace_bad_text(text);
+  return options.clean_up ? clean_up_spaces(std::move(text)) : text;
+}
+
+std::string SentencePieceTokenizer::decode(const std::vector<int64_t>& ids, DecodeOptions options) const {
+  std::vector<int32_t> narrow;
+  for (const int64_t id : ids) {
+    if (id >= 0 && id < size()) narrow.push_back(static_cast<int32_t>(id));
+  }
+  return decode(narrow, options);
+}
+
+std::string SentencePieceTokenizer::decode_plain(const std::vector<int32_t>& ids) const {
+  std::vector<int> known;
+  for (const int32_t id : ids) {
+    if (id >= 0 && id < pieces() && !impl_->processor.IsControl(id)) known.push_back(id);
+  }
+  return impl_->processor.DecodeIds(known);
+}
+
+std::string SentencePieceTokenizer::piece(int64_t id) const {
+  if (id < 0 || id >= size()) return "";
+  if (id < pieces()) return impl_->pieces[static_cast<size_t>(id)];
+  return cat(kExtraPrefix, size() - 1 - id, ">");
+}
+
+int32_t SentencePieceTokenizer::id_of(std::string_view piece) const {
+  size_t length = 0;
+  const int32_t special = impl_->special_at(piece, length);
+  if (special >= 0 && length == piece.size()) return special;
+  return impl_->processor.PieceToId(piece);
+}
+
+bool SentencePieceTokenizer::is_special(int64_t id) const {
+  return impl_->is_special(id);
+}
+
+std::vector<std::string> SentencePieceTokenizer::unknown_stretches(std::string_view text) const {
+  std::vector<std::string> stretches;
+  const auto encoded = impl_->processor.EncodeAsImmutableProto(text);
+  for (size_t i = 0; i < encoded.pieces_size(); ++i) {
+    const auto piece = encoded.pieces(static_cast<int>(i));
+    if (impl_->processor.IsUnknown(static_cast<int>(piece.id()))) stretches.push_back(piece.surface());
+  }
+  return stretches;
+}
+
+std::string clean_up_spaces(std::string text) {
+  static constexpr std::pair<std::string_view, std::string_view> kRules[] = {
+      {" .", "."},     {" ?", "?"},   {" !", "!"},   {" ,", ","},     {" ' ", "'"},
+      {" n't", "n't"}, {" 'm", "'m"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  for (const auto& [from, to] : kRules) {
+    std::string result;
+    size_t begin = 0, at;
+    while ((at = text.find(from, begin)) != std::string::npos) {
+      result.append(text, begin, at - begin).append(to);
+      begin = at + from.size();
+    }
+    text = result.append(text, begin, std::string::npos);
+  }
+  return text;
+}
+
+}  // namespace elf
