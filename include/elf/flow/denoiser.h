@@ -1,4 +1,5 @@
-// The network as a function: all that the objective and the samplers know of it. Tests put analytic denoisers here.
+// The network as a function: all that the objective and the samplers know of it. Tests put analytic denoisers
+// here.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,11 +8,14 @@ namespace elf {
 
 struct DenoiserInput {
   at::Tensor z;          // [B, L, D] f32 noisy latents
-  at::Tensor self_cond;  // [B, L, D] f32 the self-condition half; undefined: the network is run without that half (input D wide)
+  at::Tensor self_cond;  // [B, L, D] f32 the self-condition half; undefined: the network is run without that
+                         // half (input D wide)
   at::Tensor t;          // [B] f32 flow time in [0, 1]; 0 = noise, 1 = data
   at::Tensor w;          // [B] f32 self-condition CFG scale; undefined for networks without SC-CFG tokens
   at::Tensor mode;       // [B] f32 gate of the mode tokens: 1 = decode, 0 = denoise; undefined: 0 everywhere
-  at::Tensor key_mask;   // [B, L] bool, true = may be attended to; undefined (always, in training and sampling): every key
+  at::Tensor key_mask;   // [B, L] bool, true = may be attended to; undefined (always, in training and
+                         // sampling): every key
+  bool dropout = false;  // a training forward: dropout acts, in a network that has it and was given a key
 };
 
 class Denoiser {

@@ -1,0 +1,97 @@
+// The network of algorithm.md section 2: one transformer for denoising and decoding, conditioned by prefix
+// tokens.
+//   prefix: [time tokens] [SC-CFG tokens] [mode tokens] [L data tokens], K prefix tokens in all.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "elf/config/model_config.h"
+#include "elf/flow/denoiser.h"
+#include "elf/nn/attention.h"
+#include "elf/nn/dropout.h"
+#include "elf/nn/linear.h"
+#include "elf/nn/swiglu.h"
+#include "elf/nn/timestep_embedder.h"
+#include "elf/optim/parameters.h"
+#include "elf/tensor/safetensors.h"
+
+namespace elf {
+
+// Float32 weights that require gradients; they keep their places in memory for the life of the network. One
+// forward at a time.
+//
+// What an input may leave out: `self_cond` (then self_cond_proj is not used), `w` (then the SC-CFG tokens are
+// left out of the prefix), `mode` (gate 0 everywhere), `key_mask`. Sequences may be shorter than max_length.
+// `w` given to a network without SC-CFG tokens is ignored. Weights that take no part in a forward get no
+// gradient (undefined, not zero): self_cond_proj without a self-condition half, the mode tokens without
+// `mode`, the SC-CFG embedder without `w`, a head that was not called. Optimisers take a missing gradient for
+// zero.
+class ElfNet : public Denoiser {
+ public:
+  // Sizes as resolved: vocab_size and max_length > 0. The weights are not initialised. Throws Error (usage):
+  // see weight_specs.
+  ElfNet(const ModelConfig& resolved, at::Device device);
+
+  const ModelConfig& config() const { return config_; }
+  // In published module order; names, shapes and roles as in weight_map.h.
+  const ParamList& parameters() const { return parameters_; }
+
+  // Xavier-uniform matrices, N(0, 0.02^2) embedders and learned tokens, zero biases and last layer; a pure
+  // function of (seed, name).
+  void initialise(uint64_t seed);
+  // Copies the values in. Throws Error (usage) naming `origin` and every missing, unexpected and mis-shaped
+  // tensor at once; nothing is changed then. Names must be exact: see published_names() for those of wrapped
+  // modules.
+  void load(const TensorMap& weights, const std::string& origin = "weights");
+  // The weights by name: handles on the very tensors, detached, not copies.
+  TensorMap state() const;
+
+  at::Tensor features(const DenoiserInput& input) override;
+  at::Tensor denoise_head(const at::Tensor& features) override;
+  at::Tensor decode_head(const at::Tensor& features) override;
+
+  // Dropout (config().dropout, middle half of the blocks) acts on inputs with `dropout` set, with masks named
+  // by this key. Without a key: none.
+  void set_dropout(std::optional<nn::DropoutKey> key) { dropout_ = std::move(key); }
+
+  // For tests and inspection: while set, every forward puts its intermediates into `trace` (self_cond_proj,
+  // text_proj, t_embedding, w_embedding, with_prefix, block<i> and
+  // block<i>.{norm1,attn,norm2,mlp,q_normed,k_normed,q_rotated,k_rotated}, features, final_norm). nullptr:
+  // off.
+  void set_trace(TensorMap* trace) { trace_ = trace; }
+
+ private:
+  struct Block {
+    at::Tensor norm1, norm2;
+    nn::Attention attn;
+    nn::SwiGlu mlp;
+  };
+
+  void bind_weights();
+  void check(const DenoiserInput& input) const;
+  std::vector<at::Tensor> prefix_tokens(const DenoiserInput& input);
+  at::Tensor run_block(int64_t index, const at::Tensor& x, int64_t prefix, const at::Tensor& key_mask,
+                       bool dropout);
+  void record(const std::string& name, const at::Tensor& value);
+  void record_heads(int64_t index, const at::Tensor& normed, int64_t prefix);
+
+  ModelConfig config_;
+  ParamList parameters_;
+  nn::Linear self_cond_proj_, text_proj1_, text_proj2_;
+  nn::TimestepEmbedder t_embedder_, w_embedder_;
+  at::Tensor t_tokens_, w_tokens_, mode_tokens_;  // [1, n, H]; undefined where n is 0
+  std::vector<Block> blocks_;
+  at::Tensor final_norm_;
+  nn::Linear final_linear_;
+  at::Tensor proj_kernel_, proj_bias_, unembed_kernel_, unembed_bias_;
+  nn::RopeTable rope_;
+  std::optional<nn::DropoutKey> dropout_;
+  TensorMap* trace_ = nullptr;
+};
+
+}  // namespace elf

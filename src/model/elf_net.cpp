@@ -1,0 +1,232 @@
+#include "elf/model/elf_net.h"
+
+#include <ATen/ATen.h>
+
+#include "elf/base/error.h"
+#include "elf/model/weight_map.h"
+#include "elf/nn/init.h"
+#include "elf/nn/rms_norm.h"
+
+namespace elf {
+namespace {
+
+// The handles of a ParamList by name; undefined where the network has no such weight.
+class Named {
+ public:
+  explicit Named(const ParamList& parameters) {
+    for (const ParamRef& parameter : parameters) tensors_.emplace(parameter.name, parameter.tensor);
+  }
+  at::Tensor operator()(const std::string& name) const {
+    const auto found = tensors_.find(name);
+    return found == tensors_.end() ? at::Tensor() : found->second;
+  }
+  nn::Linear linear(const std::string& name) const {
+    return {(*this)(name + ".weight"), (*this)(name + ".bias")};
+  }
+  nn::TimestepEmbedder embedder(const std::string& name) const {
+    return {linear(name + ".mlp_0"), linear(name + ".mlp_2")};
+  }
+
+ private:
+  TensorMap tensors_;
+};
+
+std::string shape_text(at::IntArrayRef sizes) {
+  return cat(sizes);
+}
+
+}  // namespace
+
+ElfNet::ElfNet(const ModelConfig& resolved, at::Device device) : config_(resolved) {
+  for (const WeightSpec& spec : weight_specs(config_)) {
+    const at::Tensor weight =
+        at::empty(spec.shape, at::TensorOptions(device).dtype(at::kFloat)).requires_grad_();
+    parameters_.push_back({spec.name, weight, spec.fan_in, spec.fan_out});
+  }
+  bind_weights();
+  rope_ = nn::make_rope_table(config_.max_length, config_.hidden_size / config_.num_heads, device);
+}
+
+void ElfNet::bind_weights() {
+  const Named named(parameters_);
+  self_cond_proj_ = named.linear("self_cond_proj");
+  text_proj1_ = named.linear("text_proj.proj1");
+  text_proj2_ = named.linear("text_proj.proj2");
+  t_embedder_ = named.embedder("t_embedder");
+  w_embedder_ = named.embedder("self_cond_cfg_embedder");
+  t_tokens_ = named("t_emb_tokens");
+  w_tokens_ = named("self_cond_cfg_tokens");
+  mode_tokens_ = named("mode_tokens");
+  for (int64_t i = 0; i < config_.depth; ++i) {
+    const std::string block = cat("blocks.", i);
+    blocks_.push_back(
+        {named(block + ".norm1.weight"),
+         named(block + ".norm2.weight"),
+         {named.linear(block + ".attn.qkv"), named(block + ".attn.q_norm.weight"),
+          named(block + ".attn.k_norm.weight"), named.linear(block + ".attn.proj"), config_.num_heads},
+         {named.linear(block + ".mlp.w12"), named.linear(block + ".mlp.w3")}});
+  }
+  final_norm_ = named("final_layer.norm_final.weight");
+  final_linear_ = named.linear("final_layer.linear");
+  proj_kernel_ = named("proj_kernel");
+  proj_bias_ = named("proj_bias");
+  unembed_kernel_ = named("unembed_kernel");
+  unembed_bias_ = named("unembed_bias");
+}
+
+void ElfNet::initialise(uint64_t seed) {
+  const std::vector<WeightSpec> specs = weight_specs(config_);
+  for (size_t i = 0; i < specs.size(); ++i) {
+    nn::initialise(parameters_[i].tensor, specs[i].init, seed, specs[i].name, specs[i].fan_in,
+                   specs[i].fan_out);
+  }
+}
+
+void ElfNet::load(const TensorMap& weights, const std::string& origin) {
+  std::string problems;
+  for (const ParamRef& parameter : parameters_) {
+    const auto found = weights.find(parameter.name);
+    if (found == weights.end()) {
+      problems += cat("\n  missing: ", parameter.name, " ", shape_text(parameter.tensor.sizes()));
+    } else if (found->second.sizes() != parameter.tensor.sizes()) {
+      problems += cat("\n  shape: ", parameter.name, " is ", shape_text(found->second.sizes()), ", expected ",
+                      shape_text(parameter.tensor.sizes()));
+    }
+  }
+  const Named own(parameters_);
+  for (const auto& [name, tensor] : weights) {
+    if (!own(name).defined()) problems += cat("\n  unexpected: ", name, " ", shape_text(tensor.sizes()));
+  }
+  if (!problems.empty()) usage_error(origin, ": these do not fit the model's configuration:", problems);
+  const at::NoGradGuard no_grad;
+  for (const ParamRef& parameter : parameters_)
+    at::Tensor(parameter.tensor).copy_(weights.at(parameter.name));
+}
+
+TensorMap ElfNet::state() const {
+  TensorMap result;
+  for (const ParamRef& parameter : parameters_) result.emplace(parameter.name, parameter.tensor.detach());
+  return result;
+}
+
+void ElfNet::check(const DenoiserInput& input) const {
+  const at::Tensor& z = input.z;
+  if (!z.defined() || z.dim() != 3 || z.size(2) != config_.latent_dim || z.size(1) > config_.max_length) {
+    usage_error("network input z: expected [B, L <= ", config_.max_length, ", D = ", config_.latent_dim,
+                "], got ", z.defined() ? shape_text(z.sizes()) : "nothing");
+  }
+  const auto expect = [](const char* name, const at::Tensor& tensor, at::IntArrayRef sizes) {
+    if (tensor.sizes() != sizes)
+      usage_error("network input ", name, ": expected ", shape_text(sizes), ", got ",
+                  shape_text(tensor.sizes()));
+  };
+  if (!input.t.defined()) usage_error("network input t is missing: expected [B]");
+  expect("t", input.t, {z.size(0)});
+  if (input.w.defined()) expect("w", input.w, {z.size(0)});
+  if (input.mode.defined()) expect("mode", input.mode, {z.size(0)});
+  if (input.self_cond.defined()) expect("self_cond", input.self_cond, z.sizes());
+  if (input.key_mask.defined()) expect("key_mask", input.key_mask, {z.size(0), z.size(1)});
+}
+
+std::vector<at::Tensor> ElfNet::prefix_tokens(const DenoiserInput& input) {
+  const int64_t batch = input.z.size(0);
+  std::vector<at::Tensor> tokens;
+  if (t_tokens_.defined()) {
+    const at::Tensor embedding = t_embedder_(input.t);
+    record("t_embedding", embedding);
+    tokens.push_back(t_tokens_ + embedding.unsqueeze(1));
+  }
+  if (w_tokens_.defined() && input.w.defined()) {
+    const at::Tensor embedding = w_embedder_(input.w);
+    record("w_embedding", embedding);
+    tokens.push_back(w_tokens_ + embedding.unsqueeze(1));
+  }
+  if (mode_tokens_.defined()) {
+    tokens.push_back(
+        input.mode.defined()
+            ? mode_tokens_ * input.mode.reshape({batch, 1, 1})
+            : at::zeros({1}, input.z.options()).expand({batch, mode_tokens_.size(1), config_.hidden_size}));
+  }
+  return tokens;
+}
+
+at::Tensor ElfNet::run_block(int64_t index, const at::Tensor& x, int64_t prefix, const at::Tensor& key_mask,
+                             bool dropout) {
+  const Block& block = blocks_[index];
+  const bool drops = dropout && config_.depth / 4 <= index && index < config_.depth / 4 * 3;
+  const auto drop = [&](const at::Tensor& value, nn::DropoutSite site) {
+    return drops ? nn::dropout(value, config_.dropout, *dropout_, index, site) : value;
+  };
+  const std::string name = trace_ ? cat("block", index) : "";
+  const at::Tensor normed = nn::rms_norm(x, block.norm1);
+  if (trace_) record_heads(index, normed, prefix);
+  const at::Tensor attended = drop(block.attn(normed, rope_, prefix, key_mask), nn::DropoutSite::kAttention);
+  const at::Tensor middle = x + attended;
+  const at::Tensor normed2 = nn::rms_norm(middle, block.norm2);
+  const at::Tensor fed =
+      block.mlp(normed2, [&](const at::Tensor& product) { return drop(product, nn::DropoutSite::kSwiGlu); });
+  at::Tensor out = middle + fed;
+  record(name + ".norm1", normed);
+  record(name + ".attn", attended);
+  record(name + ".norm2", normed2);
+  record(name + ".mlp", fed);
+  record(name, out);
+  return out;
+}
+
+at::Tensor ElfNet::features(const DenoiserInput& input) {
+  check(input);
+  at::Tensor x = input.z;
+  if (input.self_cond.defined()) {
+    x = self_cond_proj_(at::cat({input.z, input.self_cond}, -1));
+    record("self_cond_proj", x);
+  }
+  x = text_proj2_(text_proj1_(x));
+  record("text_proj", x);
+  std::vector<at::Tensor> sequence = prefix_tokens(input);
+  sequence.push_back(x);
+  x = sequence.size() == 1 ? x : at::cat(sequence, 1);
+  record("with_prefix", x);
+  const int64_t length = input.z.size(1), prefix = x.size(1) - length;
+  at::Tensor key_mask;
+  if (input.key_mask.defined())
+    key_mask = at::constant_pad_nd(input.key_mask.to(at::kBool), {prefix, 0}, true);
+  const bool dropout = input.dropout && config_.dropout > 0 && dropout_.has_value();
+  for (int64_t i = 0; i < config_.depth; ++i) x = run_block(i, x, prefix, key_mask, dropout);
+  x = x.narrow(1, prefix, length);
+  record("features", x);
+  return x;
+}
+
+at::Tensor ElfNet::denoise_head(const at::Tensor& features) {
+  const at::Tensor normed = nn::rms_norm(features, final_norm_);
+  record("final_norm", normed);
+  return final_linear_(normed);
+}
+
+at::Tensor ElfNet::decode_head(const at::Tensor& features) {
+  std::vector<int64_t> sizes = features.sizes().vec();
+  const at::Tensor rows = features.reshape({-1, config_.hidden_size});
+  const at::Tensor latent = at::gelu(at::addmm(proj_bias_, rows, proj_kernel_), "tanh");
+  sizes.back() = config_.vocab_size;
+  return at::addmm(unembed_bias_, latent, unembed_kernel_).reshape(sizes);
+}
+
+void ElfNet::record(const std::string& name, const at::Tensor& value) {
+  if (trace_) trace_->insert_or_assign(name, value.detach());
+}
+
+// What the fused pass over queries and keys does not show on its way.
+void ElfNet::record_heads(int64_t index, const at::Tensor& normed, int64_t prefix) {
+  const nn::Attention& attn = blocks_[index].attn;
+  const at::Tensor qkv = attn.qkv(normed);
+  const nn::Heads heads = nn::make_heads(qkv, attn.q_norm, attn.k_norm, config_.num_heads, rope_, prefix);
+  const at::Tensor parts = qkv.unflatten(-1, {3, config_.num_heads, -1}).permute({2, 0, 3, 1, 4});
+  const std::string block = cat("block", index);
+  record(block + ".q_normed", nn::rms_norm(parts.select(0, 0), attn.q_norm));
+  record(block + ".k_normed", nn::rms_norm(parts.select(0, 1), attn.k_norm));
+  record(block + ".q_rotated", heads.q);
+  record(block + ".k_rotated", heads.k);
+}
+
+}  // namespace elf

@@ -1,0 +1,214 @@
+// Each fused layer against the same equation in plain ATen operations (values 1e-6, gradients 1e-5 of the
+// largest entry), and the rotary embedding and timestep features against golden/forward (1e-5).
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <thread>
+
+#include "elf/nn/attention.h"
+#include "elf/nn/dropout.h"
+#include "elf/nn/init.h"
+#include "elf/nn/rms_norm.h"
+#include "elf/nn/rope.h"
+#include "elf/nn/swiglu.h"
+#include "elf/nn/timestep_embedder.h"
+#include "elf/tensor/parallel.h"
+#include "elf/tensor/random.h"
+#include "support/golden.h"
+
+namespace elf::nn {
+namespace {
+
+using test::all_close;
+using test::close_to_largest;
+
+at::Tensor numbers(int64_t which, at::IntArrayRef shape) {
+  return normal({17, Purpose::kInit}, {which}, shape).select(0, 0);
+}
+
+using Function = std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)>;
+
+// Values of both, and the gradient of every input under one random weighting of the outputs.
+void expect_same(const Function& fast, const Function& plain, const std::vector<at::Tensor>& inputs) {
+  std::vector<std::vector<at::Tensor>> outputs, grads;
+  for (const Function& function : {fast, plain}) {
+    std::vector<at::Tensor> leaves;
+    for (const at::Tensor& input : inputs) leaves.push_back(input.detach().clone().requires_grad_());
+    outputs.push_back(function(leaves));
+    at::Tensor total = at::zeros({});
+    for (size_t i = 0; i < outputs.back().size(); ++i) {
+      total = total +
+              (outputs.back()[i] * numbers(100 + static_cast<int64_t>(i), outputs.back()[i].sizes())).sum();
+    }
+    total.backward();
+    grads.emplace_back();
+    for (const at::Tensor& leaf : leaves) grads.back().push_back(leaf.grad());
+    const at::NoGradGuard no_grad;  // the path without a graph gives the same values
+    const std::vector<at::Tensor> again = function(leaves);
+    for (size_t i = 0; i < again.size(); ++i) EXPECT_TRUE(at::equal(again[i], outputs.back()[i]));
+  }
+  for (size_t i = 0; i < outputs[0].size(); ++i)
+    EXPECT_TRUE(all_close(outputs[0][i], outputs[1][i], 1e-6, 1e-6)) << "output " << i;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    EXPECT_TRUE(close_to_largest(grads[0][i], grads[1][i], 1e-5)) << "input " << i;
+}
+
+class RmsNormWidth : public ::testing::TestWithParam<int64_t> {};
+
+TEST_P(RmsNormWidth, EqualsPlain) {
+  const int64_t width = GetParam();
+  expect_same([](const auto& in) { return std::vector{rms_norm(in[0], in[1])}; },
+              [](const auto& in) { return std::vector{rms_norm_plain(in[0], in[1])}; },
+              {numbers(1, {3, 67, width}), numbers(2, {width})});
+}
+INSTANTIATE_TEST_SUITE_P(Widths, RmsNormWidth, ::testing::Values(1, 7, 8, 24, 128, 1056));
+
+TEST(RmsNorm, KnownValues) {
+  const at::Tensor x = at::tensor({3.0f, 4.0f});  // root mean square sqrt(12.5)
+  const at::Tensor y = rms_norm(x, at::tensor({1.0f, 10.0f}));
+  EXPECT_TRUE(all_close(y, at::tensor({3 / std::sqrt(12.5f), 40 / std::sqrt(12.5f)}), 1e-6, 0));
+}
+
+TEST(RmsNorm, StridedInputAndNoRows) {
+  const at::Tensor x = numbers(1, {4, 9, 24}).narrow(1, 2, 5), w = numbers(2, {24});
+  EXPECT_TRUE(all_close(rms_norm(x, w), rms_norm_plain(x, w), 1e-6, 1e-6));
+  const at::Tensor none = at::zeros({0, 24}).requires_grad_();
+  rms_norm(none, w).sum().backward();
+  EXPECT_EQ(none.grad().numel(), 0);
+}
+
+TEST(Heads, EqualPlain) {
+  const int64_t heads = 3, dim = 10, prefix = 4;
+  const RopeTable rope = make_rope_table(40, dim, at::kCPU);
+  const auto with = [&](auto make) {
+    return [=](const std::vector<at::Tensor>& in) {
+      const Heads out = make(in[0], in[1], in[2], heads, rope, prefix);
+      return std::vector{out.q, out.k, out.v};
+    };
+  };
+  expect_same(with(make_heads), with(make_heads_plain),
+              {numbers(1, {5, 33, 3 * heads * dim}), numbers(2, {dim}), numbers(3, {dim})});
+}
+
+TEST(Attention, EqualsSoftmaxWrittenOut) {
+  const int64_t heads = 2, dim = 6, width = heads * dim, prefix = 2;
+  const RopeTable rope = make_rope_table(9, dim, at::kCPU);
+  const Attention layer{{numbers(2, {3 * width, width}) * 0.3, numbers(3, {3 * width})},
+                        numbers(4, {dim}),
+                        numbers(5, {dim}),
+                        {numbers(6, {width, width}), numbers(7, {width})},
+                        heads};
+  const at::Tensor x = numbers(1, {3, 7, width});
+  at::Tensor key_mask = at::ones({3, 7}, at::kBool);
+  key_mask.narrow(1, 5, 2).narrow(0, 1, 1).fill_(false);
+  const Heads h = make_heads_plain(layer.qkv(x), layer.q_norm, layer.k_norm, heads, rope, prefix);
+  at::Tensor scores = at::matmul(h.q, h.k.transpose(-1, -2)) / std::sqrt(static_cast<double>(dim));
+  const auto output = [&](const at::Tensor& s) {
+    return layer.proj(at::matmul(s.softmax(-1), h.v).transpose(1, 2).flatten(2));
+  };
+  EXPECT_TRUE(all_close(layer(x, rope, prefix, {}), output(scores), 1e-5, 1e-5));
+  scores = scores.masked_fill(key_mask.logical_not().unsqueeze(1).unsqueeze(1), -INFINITY);
+  EXPECT_TRUE(all_close(layer(x, rope, prefix, key_mask), output(scores), 1e-5, 1e-5));
+}
+
+TEST(SwiGlu, EqualsPlain) {
+  expect_same([](const auto& in) { return std::vector{gated_silu(in[0])}; },
+              [](const auto& in) {
+                const std::vector<at::Tensor> halves = in[0].chunk(2, -1);
+                return std::vector{at::silu(halves[0]) * halves[1]};
+              },
+              {numbers(1, {5, 33, 2 * 43})});
+}
+
+TEST(SwiGlu, InnerWidths) {
+  EXPECT_EQ(swiglu_inner(24, 4.0), 64);
+  EXPECT_EQ(swiglu_inner(768, 4.0), 2048);
+  EXPECT_EQ(swiglu_inner(1056, 4.0), 2816);
+  EXPECT_EQ(swiglu_inner(128, 4.0), 341);
+}
+
+TEST(Golden, RotaryEmbedding) {  // 1e-5
+  const TensorMap golden = read_safetensors(test::golden("forward/forward.safetensors"));
+  for (const int64_t dim : {64, 66}) {
+    const std::string name = cat("rotary_", dim);
+    const int64_t length = golden.at(name + "/q").size(2) - 12;
+    const at::Tensor out = rotate(golden.at(name + "/q"), make_rope_table(length, dim, at::kCPU), 12);
+    EXPECT_TRUE(all_close(out, golden.at(name + "/out"), 1e-5, 1e-5)) << name;
+  }
+}
+
+TEST(Golden, TimestepFeatures) {  // 1e-5
+  const TensorMap golden = read_safetensors(test::golden("forward/forward.safetensors"));
+  EXPECT_TRUE(all_close(timestep_features(golden.at("timestep_features/s")),
+                        golden.at("timestep_features/out"), 1e-5, 1e-5));
+}
+
+TEST(Dropout, MaskIsNamedBySampleStepAndSite) {
+  const at::Tensor x = at::ones({4, 50, 40});
+  const DropoutKey key{.seed = 3, .step = 5, .samples = {0, 1, 2, 3}};
+  const at::Tensor y = dropout(x, 0.25, key, 1, DropoutSite::kAttention);
+  EXPECT_NEAR(y.mean().item<double>(), 1.0, 0.03);
+  EXPECT_NEAR(y.eq(0).to(at::kFloat).mean().item<double>(), 0.25, 0.02);
+  EXPECT_NEAR(y.max().item<double>(), 1 / 0.75, 1e-6);
+  const DropoutKey some{.seed = 3, .step = 5, .samples = {2, 0}};
+  const at::Tensor part = dropout(x.narrow(0, 0, 2), 0.25, some, 1, DropoutSite::kAttention);
+  EXPECT_TRUE(at::equal(part[0], y[2]));
+  EXPECT_TRUE(at::equal(part[1], y[0]));
+  EXPECT_FALSE(at::equal(dropout(x, 0.25, key, 2, DropoutSite::kAttention), y));
+  EXPECT_FALSE(at::equal(dropout(x, 0.25, key, 1, DropoutSite::kSwiGlu), y));
+  DropoutKey other = key;
+  other.step = 6;
+  EXPECT_FALSE(at::equal(dropout(x, 0.25, other, 1, DropoutSite::kAttention), y));
+  other = key;
+  other.pass = 1;
+  EXPECT_FALSE(at::equal(dropout(x, 0.25, other, 1, DropoutSite::kAttention), y));
+}
+
+TEST(Init, BoundsAndIndependence) {
+  const at::Tensor a = at::empty({300, 200}), b = at::empty({300, 200});
+  initialise(a, Init::kXavierUniform, 1, "a", 200, 300);
+  const double bound = std::sqrt(6.0 / 500);
+  EXPECT_LE(a.abs().max().item<double>(), bound);
+  EXPECT_NEAR(a.std().item<double>(), bound / std::sqrt(3.0), 1e-3);
+  initialise(b, Init::kXavierUniform, 1, "b", 200, 300);
+  EXPECT_FALSE(at::equal(a, b));
+  initialise(b, Init::kXavierUniform, 1, "a", 200, 300);
+  EXPECT_TRUE(at::equal(a, b));
+  initialise(b, Init::kSmallNormal, 1, "b", 0, 0);
+  EXPECT_NEAR(b.std().item<double>(), 0.02, 5e-4);
+}
+
+TEST(ParallelFor, CoversEveryIndexOnceInFixedPieces) {
+  std::vector<int> visits(1000);
+  parallel_for(1000, 64, [&](int64_t begin, int64_t end) {
+    EXPECT_EQ(begin % 64, 0);
+    for (int64_t i = begin; i < end; ++i) ++visits[i];
+  });
+  EXPECT_EQ(std::accumulate(visits.begin(), visits.end(), 0), 1000);
+  EXPECT_EQ(*std::max_element(visits.begin(), visits.end()), 1);
+  EXPECT_THROW(parallel_for(1000, 10,
+                            [](int64_t begin, int64_t) {
+                              if (begin == 500) throw std::runtime_error("x");
+                            }),
+               std::runtime_error);
+}
+
+TEST(ParallelFor, UsesTheThreadsOfAten) {
+  if (at::get_num_threads() < 2) GTEST_SKIP() << "one thread";
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  parallel_for(64, 1, [&](int64_t, int64_t) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const std::lock_guard lock(mutex);
+    threads.insert(std::this_thread::get_id());
+  });
+  EXPECT_GT(threads.size(), 1U);
+}
+
+}  // namespace
+}  // namespace elf::nn
