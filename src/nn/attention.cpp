@@ -34,6 +34,7 @@ struct Layout {
     const int64_t position = token % sequence - prefix;
     return position < 0 ? -1 : position * (dim / 2);
   }
+  int64_t piece() const { return rows_per_piece(3 * heads * dim); }
   std::vector<int64_t> head_sizes() const { return {tokens / sequence, sequence, heads, dim}; }
 };
 
@@ -88,7 +89,7 @@ HeadsAndInverse forward_cpu(const at::Tensor& qkv, const at::Tensor& q_norm, con
   float* values = result.v.data_ptr<float>();
   float* inverse = result.inverse.data_ptr<float>();
   const int64_t width = layout.heads * layout.dim;
-  parallel_for(layout.tokens, kRowsPerPiece, [&](int64_t begin, int64_t end) {
+  parallel_for(layout.tokens, layout.piece(), [&](int64_t begin, int64_t end) {
     for (int64_t token = begin; token < end; ++token) {
       const float* row = in + token * 3 * width;
       const int64_t angles = layout.angles(token);
@@ -112,7 +113,7 @@ struct HeadGrads {
 
 HeadGrads backward_cpu(const variable_list& grads, const at::Tensor& qkv, const at::Tensor& q_norm,
                        const at::Tensor& k_norm, const at::Tensor& inverse_rms, const Layout& layout) {
-  const int64_t pieces = (layout.tokens + kRowsPerPiece - 1) / kRowsPerPiece;
+  const int64_t piece = layout.piece(), pieces = (layout.tokens + piece - 1) / piece;
   const int64_t width = layout.heads * layout.dim, dim = layout.dim;
   at::Tensor grad_qkv = at::empty_like(qkv), grad_norm = at::zeros({pieces, 2, dim}, qkv.options());
   const float* g[3] = {grads[0].const_data_ptr<float>(), grads[1].const_data_ptr<float>(),
@@ -122,9 +123,9 @@ HeadGrads backward_cpu(const variable_list& grads, const at::Tensor& qkv, const 
   const float* inverse = inverse_rms.const_data_ptr<float>();
   float* out = grad_qkv.data_ptr<float>();
   float* dw = grad_norm.data_ptr<float>();
-  parallel_for(layout.tokens, kRowsPerPiece, [&](int64_t begin, int64_t end) {
+  parallel_for(layout.tokens, piece, [&](int64_t begin, int64_t end) {
     std::vector<float> turned(static_cast<size_t>(dim));
-    float* piece_dw = dw + begin / kRowsPerPiece * 2 * dim;
+    float* piece_dw = dw + begin / piece * 2 * dim;
     for (int64_t token = begin; token < end; ++token) {
       const int64_t angles = layout.angles(token);
       for (int part = 0; part < 2; ++part) {

@@ -3,15 +3,18 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 
 namespace elf::nn {
 
-// Rows of one piece of a parallel loop: enough work to pay for a thread. It fixes the order of the sums over
-// rows, so it is part of the result.
-inline constexpr int64_t kRowsPerPiece = 64;
+// Rows of one piece of a parallel loop: enough work to pay for waking a thread. It depends on the width only,
+// not on the machine, because it fixes the order of sums over rows.
+inline int64_t rows_per_piece(int64_t width) {
+  return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, width));
+}
 
 // Sum of term(0) ... term(count - 1) in eight running sums: the compiler may keep them in vector registers,
 // which strict float addition in one running sum forbids.

@@ -19,7 +19,7 @@ std::pair<at::Tensor, at::Tensor> forward_cpu(const at::Tensor& x, const at::Ten
   const float* w = weight.const_data_ptr<float>();
   float* y_data = y.data_ptr<float>();
   float* inverse_data = inverse.data_ptr<float>();
-  parallel_for(rows, kRowsPerPiece, [=](int64_t begin, int64_t end) {
+  parallel_for(rows, rows_per_piece(width), [=](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const float* in = x_data + row * width;
       float* out = y_data + row * width;
@@ -34,7 +34,7 @@ std::pair<at::Tensor, at::Tensor> forward_cpu(const at::Tensor& x, const at::Ten
 std::pair<at::Tensor, at::Tensor> backward_cpu(const at::Tensor& grad, const at::Tensor& x,
                                                const at::Tensor& weight, const at::Tensor& inverse) {
   const int64_t width = x.size(-1), rows = inverse.numel();
-  const int64_t pieces = (rows + kRowsPerPiece - 1) / kRowsPerPiece;
+  const int64_t piece = rows_per_piece(width), pieces = (rows + piece - 1) / piece;
   at::Tensor grad_x = at::empty_like(x), grad_w = at::zeros({pieces, width}, x.options());
   const float* g_data = grad.const_data_ptr<float>();
   const float* x_data = x.const_data_ptr<float>();
@@ -42,8 +42,8 @@ std::pair<at::Tensor, at::Tensor> backward_cpu(const at::Tensor& grad, const at:
   const float* inverse_data = inverse.const_data_ptr<float>();
   float* dx_data = grad_x.data_ptr<float>();
   float* dw_data = grad_w.data_ptr<float>();
-  parallel_for(rows, kRowsPerPiece, [=](int64_t begin, int64_t end) {
-    float* dw = dw_data + begin / kRowsPerPiece * width;
+  parallel_for(rows, piece, [=](int64_t begin, int64_t end) {
+    float* dw = dw_data + begin / piece * width;
     for (int64_t row = begin; row < end; ++row) {
       const float* g = g_data + row * width;
       const float* in = x_data + row * width;

@@ -24,7 +24,7 @@ struct Work {
   int64_t count, grain;
   std::atomic<int64_t> next{0};
   std::atomic_flag failed = ATOMIC_FLAG_INIT;
-  std::exception_ptr error;
+  std::exception_ptr error{};
 
   // Every thread takes the next piece until none is left.
   void run() {

@@ -1,12 +1,13 @@
 #include "elf/tensor/random.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 #include <array>
 #include <cmath>
 #include <numbers>
 #include <numeric>
+
+#include "elf/tensor/parallel.h"
 
 namespace elf {
 namespace {
@@ -67,7 +68,7 @@ at::Tensor fill_rows(const Stream& stream, const std::vector<int64_t>& samples, 
   at::Tensor result = at::empty(sizes, at::kFloat);
   const int64_t width = samples.empty() ? 0 : result.numel() / static_cast<int64_t>(samples.size());
   float* data = result.data_ptr<float>();
-  at::parallel_for(0, static_cast<int64_t>(samples.size()), std::max<int64_t>(1, 4096 / std::max<int64_t>(1, width)), [&](int64_t begin, int64_t end) {
+  parallel_for(static_cast<int64_t>(samples.size()), std::max<int64_t>(1, 4096 / std::max<int64_t>(1, width)), [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       const Row row(stream, static_cast<uint64_t>(samples[b]));
       float* out = data + b * width;

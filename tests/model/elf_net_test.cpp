@@ -71,7 +71,8 @@ TEST_P(ForwardCase, EveryIntermediateEqualsGolden) {
 
 std::vector<std::string> forward_cases() {
   std::vector<std::string> names;
-  for (const auto& [name, about] : golden_json("forward/forward.json").items()) {
+  const nlohmann::json cases = golden_json("forward/forward.json");
+  for (const auto& [name, about] : cases.items()) {
     if (about.contains("network")) names.push_back(name);
   }
   return names;

@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "elf/base/error.h"
 #include "elf/nn/attention.h"
 #include "elf/nn/dropout.h"
 #include "elf/nn/init.h"

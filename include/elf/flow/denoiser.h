@@ -4,6 +4,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <vector>
+
 namespace elf {
 
 struct DenoiserInput {
@@ -28,6 +30,9 @@ class Denoiser {
   virtual at::Tensor denoise_head(const at::Tensor& features) = 0;
   // [..., H] -> [..., V]: logits of the tokens.
   virtual at::Tensor decode_head(const at::Tensor& features) = 0;
+  // The weights that decode_head reads. Without them a cross-entropy over many positions, which is computed
+  // in pieces, gives them no gradient.
+  virtual std::vector<at::Tensor> decode_weights() const { return {}; }
 
   at::Tensor x_hat(const DenoiserInput& input) { return denoise_head(features(input)); }
   at::Tensor logits(const DenoiserInput& input) { return decode_head(features(input)); }

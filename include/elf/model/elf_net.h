@@ -54,6 +54,9 @@ class ElfNet : public Denoiser {
   at::Tensor features(const DenoiserInput& input) override;
   at::Tensor denoise_head(const at::Tensor& features) override;
   at::Tensor decode_head(const at::Tensor& features) override;
+  std::vector<at::Tensor> decode_weights() const override {
+    return {proj_kernel_, proj_bias_, unembed_kernel_, unembed_bias_};
+  }
 
   // Dropout (config().dropout, middle half of the blocks) acts on inputs with `dropout` set, with masks named
   // by this key. Without a key: none.
