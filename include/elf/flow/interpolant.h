@@ -1,0 +1,34 @@
+// The path between noise and data, and everything that raw random numbers become on the way (algorithm.md
+// section 3). The one place of each equation. All pure, elementwise, any device.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "elf/config/flow_config.h"
+
+namespace elf {
+
+// `row` [B] (or [B, L]) with as many axes of size 1 behind as `like` has more: ready to multiply it.
+at::Tensor broadcast_rows(const at::Tensor& row, const at::Tensor& like);
+
+// t [B] in [0, 1] from the raw draw [B]: sigmoid(mean + std n), n standard normal (logit_normal), or the draw
+// itself (uniform).
+at::Tensor training_time(const at::Tensor& raw, const FlowConfig& config);
+
+// w [B] from u [B] uniform in [0, 1): w = (1 + a) exp(u ln((1 + b) / (1 + a))) - 1, log-uniform in 1 + w
+// between a and b.
+at::Tensor self_cond_scale(const at::Tensor& u, const FlowConfig& config);
+
+// p [B, L] from n [B, L] standard normal: sigmoid(mean + std n), how much of a token's latent the decode
+// branch keeps.
+at::Tensor corruption_level(const at::Tensor& normal, const FlowConfig& config);
+
+// z = t x + (1 - t) s eps.  x, eps [B, L, D]; t [B]; s > 0. Serves the decode branch too, with p [B, L] in
+// the place of t.
+at::Tensor mix_noise(const at::Tensor& x, const at::Tensor& t, const at::Tensor& eps, double noise_scale);
+
+// Velocity of an x-prediction or, for the true x, the target: v = (x - z) / max(1 - t, t_eps).  x, z [B, L,
+// D] (or [n, D]); t [B] ([n]).
+at::Tensor velocity(const at::Tensor& x, const at::Tensor& z, const at::Tensor& t, double t_eps);
+
+}  // namespace elf
