@@ -1,0 +1,264 @@
+#!/usr/bin/env bash
+# From real text to generated text, on this machine: installs what is missing, builds the tools, prepares text that Debian packages
+# carry, trains a small ELF, samples from it and scores what comes out.
+#
+#   scripts/demo.sh [verses|pronounce|translate] [--quick] [--minutes N] [--out DIR] [--bin DIR]
+#
+#   verses      clauses of the King James Bible, from noise alone (8 minutes of training; the default)
+#   pronounce   German spelling to its pronunciation (5 minutes of training)
+#   translate   German to English phrases: 30 minutes by default; needs hours to be good
+#   --quick     the same path in about three minutes (once the tools are built): few steps, few samples, poor text
+#   --minutes N train for N minutes
+#   --out DIR   where everything goes (runs/demo/TASK; with --quick runs/demo/TASK-quick)
+#   --bin DIR   use the tools in DIR; install and build nothing
+#
+# A stage whose inputs have not changed is not run again. Ctrl-C during training saves; the same command goes on.
+set -euo pipefail
+
+usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; }
+refuse() { printf 'demo: %s\n' "$*" >&2; exit 2; }
+
+task=verses quick=no minutes='' out='' bin=''
+while [ $# -gt 0 ]; do
+  case $1 in
+    verses|pronounce|translate) task=$1 ;;
+    --quick) quick=yes ;;
+    --minutes|--out|--bin)
+      [ $# -ge 2 ] && [ -n "$2" ] || refuse "$1 needs a value; see scripts/demo.sh --help"
+      case $1 in --minutes) minutes=$2 ;; --out) out=$2 ;; --bin) bin=$2 ;; esac
+      shift ;;
+    -h|--help) usage; exit 0 ;;
+    *) refuse "what is '$1'? See scripts/demo.sh --help" ;;
+  esac
+  shift
+done
+[[ -z $minutes || $minutes =~ ^[0-9]*\.?[0-9]+$ ]] || refuse "--minutes: '$minutes' is not a number"
+[ -z "$out" ] || out=$(realpath -m -- "$out")
+[ -z "$bin" ] || bin=$(realpath -m -- "$bin")
+cd "$(dirname "$(realpath "$0")")/.."
+
+# ------------------------------------------------------------------------------------------------- how it speaks
+
+bold='' dim='' red='' plain=''
+if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then bold=$'\e[1m' dim=$'\e[2m' red=$'\e[31m' plain=$'\e[0m'; fi
+say() { printf '%s\n' "$*"; }
+clock() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
+
+stage_name='' stage_log='' stage_number=0
+on_exit() {
+  local status=$?
+  [ "$status" != 0 ] && [ -n "$stage_name" ] || return 0
+  if [ "$status" = 85 ]; then
+    printf '\nStopped, and saved. The same command goes on from there.\n' >&2
+    return 0
+  fi
+  local place="$stage_log"
+  [ "$stage_name" = training ] && [ -e "$out/run/log.txt" ] && place="$out/run/log.txt"
+  [ -s "$place" ] && place="; its messages: $place" || place=''
+  printf '%sdemo: the stage "%s" failed with exit code %s%s%s\n' "$red" "$stage_name" "$status" "$place" "$plain" >&2
+}
+trap on_exit EXIT
+
+# A digest of literal values and, written as @PATH, of the contents of files and folders.
+fingerprint() {
+  local item
+  for item in "$@"; do
+    if [[ $item == @* ]]; then
+      find "${item#@}" -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
+    else
+      printf '%s\n' "$item"
+    fi
+  done | sha256sum | cut -d' ' -f1
+}
+
+# stage NAME "what it does" "how long" FUNCTION INPUT...: runs FUNCTION, unless it was done with the same inputs.
+stage() {
+  local what=$2 time=$3 action=$4 key started=$SECONDS
+  stage_name=$1 stage_log=$out/logs/$1.log stage_number=$((stage_number + 1))
+  shift 4
+  printf '\n%s%d/%d %s%s\n' "$bold" "$stage_number" "$num_stages" "$what" "$plain"
+  key=$(fingerprint "$(declare -f "$action")" "$@")
+  if [ "$(cat "$out/.done/$stage_name" 2>/dev/null)" = "$key" ]; then
+    say "    done before with the same inputs: reused"
+  else
+    say "    $time"
+    rm -f "$out/.done/$stage_name" "$stage_log"
+    "$action"
+    printf '%s\n' "$key" > "$out/.done/$stage_name"
+    say "    took $(clock $((SECONDS - started)))"
+  fi
+  stage_name=''
+}
+
+# Runs a command and shows it. What it says on stderr goes to the terminal, where it can draw a bar; without one, to the stage's log as well.
+show_and_run() {
+  printf '    %s$ %s%s\n' "$dim" "${*/#"$bin/"/}" "$plain" >&2
+  if [ -t 2 ]; then "$@"; else "$@" 2> >(tee -a "$stage_log" >&2); fi
+}
+tool() { local name=$1; shift; show_and_run "$bin/$name" "$@"; }
+
+# ------------------------------------------------------------------------------------------------- the stages
+
+build_tools() {
+  [ -e build/default/build.ninja ] || cmake --preset default > "$stage_log"
+  cmake --build build/default -j"$(nproc)" --target elf-prepare elf-train elf-sample elf-eval
+}
+
+make_text() { show_and_run python3 scripts/demo_data.py "$task" --out "$out/text"; }
+
+make_tokenizer() {
+  local -a from=("$out/text/train.txt") options=(--model-type word --vocab-size 2003)
+  case $task in
+    pronounce) from=("$out/text/train.src" "$out/text/train.tgt"); options=(--model-type char --vocab-size 64) ;;
+    translate) from=("$out/text/train.src" "$out/text/train.tgt"); options=(--model-type unigram --vocab-size 4000) ;;
+  esac
+  rm -rf "$out/tokenizer"
+  tool elf-prepare tokenizer --input "${from[@]}" "${options[@]}" --extra-ids 0 --out "$out/tokenizer"
+}
+
+make_datasets() {
+  local part
+  for part in train valid; do
+    if [ "$task" = verses ]; then
+      tool elf-prepare corpus --input "$out/text/$part.txt" --tokenizer "$out/tokenizer" --max-length 12 --out "$out/$part.h5"
+    else
+      tool elf-prepare pairs --source "$out/text/$part.src" --target "$out/text/$part.tgt" --tokenizer "$out/tokenizer" \
+        --max-input-length "$input_length" --max-length "$total_length" --long drop --out "$out/$part.h5"
+    fi
+  done
+}
+
+make_table() {
+  local kind=svd
+  [ "$task" = verses ] || kind=gaussian
+  rm -rf "$out/table"
+  tool elf-prepare table --data "$out/train.h5" --kind "$kind" --width 16 --out "$out/table"
+}
+
+train_model() {
+  local -a settings=(--set "train.minutes=$minutes")
+  if [ "$out" != "runs/demo/$task" ]; then  # where the configuration looks by itself
+    local here; here=$(realpath "$out")
+    settings+=(--set "data.train=$here/train.h5" --set "data.valid=$here/valid.h5" --set "data.tokenizer=$here/tokenizer"
+               --set "latents.path=$here/table")
+  fi
+  # A run that began with other inputs is put aside, not continued.
+  if [ -e "$out/run" ] && [ "$(cat "$out/.done/training-begun" 2>/dev/null)" != "$training_key" ]; then
+    say "    its inputs have changed: the former run is kept as $out/run.before"
+    rm -rf "$out/run.before"
+    mv "$out/run" "$out/run.before"
+  fi
+  printf '%s\n' "$training_key" > "$out/.done/training-begun"
+  tool elf-train --config "configs/nano-$task.yaml" "${settings[@]}" --out "$out/run" --resume auto
+}
+
+# The first samples are also a point of the frontier: sample i is the same however many there are.
+sample_verses() {
+  local sampler w
+  tool elf-sample --model "$out/run" --num-samples "$num_samples" --seed 1 --format jsonl --output "$out/samples/samples.jsonl"
+  for sampler in sde ode; do
+    for w in 1 2 3; do
+      tool elf-sample --model "$out/run" --num-samples "$num_frontier" --seed 1 --sampler "$sampler" --sc-cfg "$w" \
+        --output "$out/samples/$sampler-w$w.txt"
+    done
+  done
+  tool elf-sample --model "$out/run" --num-samples 1 --seed 1 --trajectory "$out/samples/trajectory.jsonl" --output "$out/samples/trajectory.txt"
+}
+
+sample_pairs() {
+  local cfg
+  head -n "$num_samples" "$out/text/valid.src" > "$out/samples/source.txt"
+  head -n "$num_samples" "$out/text/valid.tgt" > "$out/samples/reference.txt"
+  for cfg in 1 2; do
+    tool elf-sample --model "$out/run" --input "$out/samples/source.txt" --seed 1 --cfg "$cfg" --output "$out/samples/cfg$cfg.txt"
+  done
+}
+
+score_verses() {
+  local name text
+  for name in samples held-out shuffled {sde,ode}-w{1,2,3}; do
+    case $name in
+      samples) text=$out/samples/samples.jsonl ;;
+      held-out) text=$out/text/valid.txt ;;
+      shuffled) text=$out/text/shuffled.txt ;;
+      *) text=$out/samples/$name.txt ;;
+    esac
+    tool elf-eval ngram --train "$out/text/train.txt" --input "$text" --json > "$out/scores/$name.ngram.json"
+    tool elf-eval diversity --train "$out/text/train.txt" --input "$text" --json > "$out/scores/$name.diversity.json"
+  done
+}
+
+score_pairs() {
+  local name text
+  for name in cfg1 cfg2 copy; do
+    text=$out/samples/$name.txt
+    [ "$name" = copy ] && text=$out/samples/source.txt
+    tool elf-eval match --hyp "$text" --ref "$out/samples/reference.txt" --json > "$out/scores/$name.match.json"
+    [ "$task" = pronounce ] || tool elf-eval bleu --hyp "$text" --ref "$out/samples/reference.txt" --json > "$out/scores/$name.bleu.json"
+  done
+}
+
+# ------------------------------------------------------------------------------------------------- this demo
+
+began=$SECONDS
+if [ -z "$out" ]; then
+  out=runs/demo/$task
+  [ "$quick" = no ] || out+=-quick
+fi
+out=${out#"$PWD"/}
+case $task-$quick in
+  verses-no)     default_minutes=8   num_samples=1057 num_frontier=500 ;;
+  verses-yes)    default_minutes=1   num_samples=128  num_frontier=64 ;;
+  pronounce-no)  default_minutes=5   num_samples=100000 ;;
+  translate-no)  default_minutes=30  num_samples=100000 ;;
+  *-yes)         default_minutes=0.7 num_samples=200 ;;
+esac
+minutes=${minutes:-$default_minutes}
+input_length=11 total_length=23  # pronounce: 10 letters and EOS, 11 symbols and EOS
+[ "$task" != translate ] || { input_length=11; total_length=22; }
+num_stages=8
+[ -z "$bin" ] || num_stages=7
+mkdir -p "$out"/{logs,.done,samples,scores}
+
+case $task in
+  verses) say "${bold}A small ELF learns to write clauses of the King James Bible.${plain} Everything lies under $out." ;;
+  pronounce) say "${bold}A small ELF learns to pronounce German.${plain} Everything lies under $out." ;;
+  translate) say "${bold}A small ELF begins to translate German phrases.${plain} It needs hours to be good: --minutes 240. Everything lies under $out." ;;
+esac
+
+if [ -z "$bin" ]; then
+  stage_name=set-up stage_log=$out/logs/set-up.log stage_number=1
+  printf '\n%s1/%d Set-up: what is missing is installed, the tools are built%s\n' "$bold" "$num_stages" "$plain"
+  say "    seconds when all is there; on a bare machine about 3 to 6 minutes to install and 5 to 8 to build"
+  scripts/setup.sh
+  build_tools
+  stage_name='' bin=$PWD/build/default/bin
+fi
+for name in elf-prepare elf-train elf-sample elf-eval; do
+  [ -x "$bin/$name" ] || refuse "$bin/$name is not there"
+done
+
+stage text "Text: taken from Debian packages, cut and cleaned, a fiftieth held out" "about 5 seconds" \
+  make_text "$task" @scripts/demo_data.py
+stage tokenizer "Tokenizer: SentencePiece trained on the text" "a few seconds" \
+  make_tokenizer "$task" "@$out/text"
+stage datasets "Datasets: text to token ids, in HDF5" "a few seconds" \
+  make_datasets "$input_length" "$total_length" "@$out/text" "@$out/tokenizer"
+stage table "Latents: a vector of width 16 for each token, from how tokens occur together (verses) or drawn (letters)" "a few seconds" \
+  make_table "@$out/train.h5"
+training_key=$(fingerprint "$minutes" @configs/base/nano.yaml "@configs/nano-$task.yaml" "@$out/train.h5" "@$out/valid.h5" "@$out/tokenizer" "@$out/table")
+stage training "Training: a million parameters learn to denoise the vectors and to read words off them" "about $minutes minutes" \
+  train_model "$training_key"
+kind=pairs
+[ "$task" != verses ] || kind=verses
+stage sampling "Sampling: from noise to text" "about a minute or two" \
+  "sample_$kind" "$num_samples" "${num_frontier:-}" "@$out/run/checkpoints" "@$bin/elf-sample" "@$out/text"
+stage scoring "Scores" "a few seconds" \
+  "score_$kind" "@$out/samples" "@$out/text" "@$bin/elf-eval"
+
+stage_name=report stage_log=$out/logs/report.log
+python3 scripts/demo_report.py "$task" --dir "$out" --minutes "$minutes" > "$out/report.txt"
+stage_name=''
+say
+cat "$out/report.txt"
+say "This took $(clock $((SECONDS - began))). The same again: $out/report.txt"
