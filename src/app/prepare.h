@@ -1,0 +1,27 @@
+// The subcommands of elf-prepare. Each add_... function declares its arguments on `app` and puts what it does
+// into `commands` under the subcommand's name; prepare() runs the one that was typed, after log level and
+// threads are set.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "cli.h"
+
+namespace elf::app {
+
+using Commands = std::map<std::string, std::function<void(const CommonOptions&)>>;
+
+// Text (src/app/prepare_text.cpp).
+void add_tokenizer_command(CLI::App& app, Commands& commands);
+void add_corpus_command(CLI::App& app, Commands& commands);
+void add_pairs_command(CLI::App& app, Commands& commands);
+
+// Latent sources (src/app/prepare_latents.cpp).
+void add_encoder_command(CLI::App& app, Commands& commands);
+void add_table_command(CLI::App& app, Commands& commands);
+void add_statistics_command(CLI::App& app, Commands& commands);
+
+}  // namespace elf::app
