@@ -39,12 +39,6 @@ uint32_t code_point(std::string_view bytes) {
   }
 }
 
-bool is_space(uint32_t c) {
-  return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
-         c == 0x3000;
-}
-
 // Eight bytes of plain ASCII without NUL, the common case.
 bool eight_plain(const char* data) {
   uint64_t word;
@@ -53,6 +47,12 @@ bool eight_plain(const char* data) {
 }
 
 }  // namespace
+
+bool is_white_space(char32_t c) {
+  return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
+         c == 0x3000;
+}
 
 size_t find_bad_text(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
@@ -93,14 +93,14 @@ std::string_view strip_space(std::string_view text, bool left, bool right) {
   size_t bad = 0;
   while (left && !text.empty()) {
     const size_t length = code_point_length(text, 0, bad);
-    if (length == 0 || !is_space(code_point(text.substr(0, length)))) break;
+    if (length == 0 || !is_white_space(code_point(text.substr(0, length)))) break;
     text.remove_prefix(length);
   }
   while (right && !text.empty()) {
     size_t start = text.size() - 1;
     while (start > 0 && (static_cast<uint8_t>(text[start]) & 0xC0) == 0x80) --start;
     const size_t length = code_point_length(text, start, bad);
-    if (length != text.size() - start || !is_space(code_point(text.substr(start)))) break;
+    if (length != text.size() - start || !is_white_space(code_point(text.substr(start)))) break;
     text.remove_suffix(length);
   }
   return text;
