@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Fails when a folder includes what lies above or beside it (docs/ARCHITECTURE.md), when torch enters the half that builds without it,
-or when a random number is drawn outside the keyed streams. Standard library only.
+"""Fails when a folder includes what lies above or beside it (docs/ARCHITECTURE.md), when torch enters the half that
+builds without it, or when a random number is drawn outside the keyed streams. Standard library only.
 
     scripts/check_layers.py [--root DIR]    check the tree
     scripts/check_layers.py --self-test     check that each kind of fault is found
@@ -86,11 +86,13 @@ def check_file(root, path):
             target = included_layer(root, path, include.group(1) == '"', name)
             allowed = target in (None, layer) or target in LAYERS[layer] or layer in SHARED_HEADERS.get(name, [])
             if not allowed:
-                yield f"{where}: {layer}/ includes {name}, but {target}/ is not below it (may include: {', '.join(LAYERS[layer])})"
+                below = ", ".join(LAYERS[layer])
+                yield f"{where}: {layer}/ includes {name}, but {target}/ is not below it (may include: {below})"
             if layer in TORCH_FREE and TORCH.match(name):
                 yield f"{where}: {layer}/ includes {name}, but base, config, text and metrics build without torch"
         elif GENERATORS.search(line) and path.as_posix() != RANDOM_HOME:
-            yield f"{where}: draws random numbers by itself ({GENERATORS.search(line).group().strip()}...); use elf/tensor/random.h"
+            call = GENERATORS.search(line).group()
+            yield f"{where}: draws random numbers by itself ({call}...); use elf/tensor/random.h"
 
 
 def check(root):
@@ -105,7 +107,7 @@ def check(root):
 def self_test():
     good = {
         "include/elf/base/a.h": "#pragma once\n#include <string>\n",
-        "include/elf/flow/b.h": '#include <ATen/core/Tensor.h>\n#include "elf/base/a.h"\n#include "elf/flow/c.h"\n#include "elf/version.h"\n',
+        "include/elf/flow/b.h": '#include <ATen/core/Tensor.h>\n#include "elf/base/a.h"\n#include "elf/version.h"\n',
         "src/config/private.h": "",
         "src/config/c.cpp": '#include "private.h"\n// #include "elf/app/x.h" and at::rand({2})\n',
         "src/nn/n.cpp": '#include "elf/optim/parameters.h"\nstd::string s = "// not a comment";\n',

@@ -36,15 +36,18 @@ struct Flatten {
 
 constexpr const char* kIntroduction = R"(# Configuration
 
-<!-- Written by the program (describe_fields in src/config/describe.cpp); a test compares. To renew: ELF_UPDATE_DOCS=1 ctest -R config_test -->
+<!-- Written by describe_fields() in src/config/describe.cpp; a test compares. To renew: ELF_UPDATE_DOCS=1 ctest -R config_test -->
 
-A run is one YAML file of the sections below (`configs/` holds examples). Every key has a default, and a file names only what differs.
+A run is one YAML file of the sections below (`configs/` holds examples). Every key has a default; a file names only
+what differs.
 
-- `base: other.yaml`, or a list of names, reads those files first; names are relative to the naming file, and later files win.
+- `base: other.yaml`, or a list of names, reads those files first; names are relative to the naming file, and later
+  files win.
 - `--set section.key=value` on the command line comes last, in order.
 - Unknown and repeated keys, wrong types and values out of range are errors that name file, line and key.
-- The key decides the type: a number is written `1e-4`, `.5` or `3`, an integer in plain digits, a boolean `true` or `false`; text stays as
-  written, so `no` and `010` are text where text is wanted. Nothing (null), `nan` and `inf` are refused.
+- The key decides the type: a number is written `1e-4`, `.5` or `3`, an integer in plain digits, a boolean `true` or
+  `false`; text stays as written, so `no` and `010` are text where text is wanted. Nothing (null), `nan` and `inf` are
+  refused, and so are tabs as indentation.
 - Paths are relative to the file that names them; with `--set`, and for `train.out`, to the working directory.
 - `model.preset` fills depth, hidden_size and num_heads; any of these three set anywhere wins over it.
 )";

@@ -163,7 +163,8 @@ void assign(const Entry& entry, const Rule& rule, std::string& value) {
     value = entry.text;
     return;
   }
-  std::filesystem::path resolved = (std::filesystem::absolute(entry.folder) / entry.text).lexically_normal();
+  std::filesystem::path resolved =
+      (std::filesystem::current_path() / entry.folder / entry.text).lexically_normal();
   if (!resolved.has_filename()) resolved = resolved.parent_path();  // "folder/" is "folder"
   value = resolved.string();
 }

@@ -233,6 +233,17 @@ TEST_F(Folder, PathsStartAtTheFileThatNamesThem) {
   EXPECT_EQ(c.train.out, "runs/x");
 }
 
+TEST_F(Folder, FileInTheWorkingDirectoryIsNamedWithoutFolder) {
+  write("low.yaml", "data:\n  train: t.h5\n");
+  write("run.yaml", "base: low.yaml\ndata:\n  valid: v.h5\n");
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_);
+  const RunConfig c = load_run_config("run.yaml");
+  fs::current_path(before);
+  EXPECT_EQ(c.data.train, (folder_ / "t.h5").string());
+  EXPECT_EQ(c.data.valid, (folder_ / "v.h5").string());
+}
+
 TEST(Parse, EmptyTextAndEmptySectionsAreTheDefaults) {
   EXPECT_TRUE(parse("") == RunConfig{});
   EXPECT_TRUE(parse("# only a comment\nflow:\n  # t_eps: 0.1\n") == RunConfig{});
