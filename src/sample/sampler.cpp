@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 
 #include "elf/base/error.h"
+#include "elf/flow/conditioning.h"
+#include "elf/flow/guidance.h"
 #include "elf/flow/solver.h"
 #include "elf/flow/times.h"
 #include "elf/tensor/random.h"
@@ -30,12 +32,12 @@ class Predictor {
             const at::Tensor& like)
       : model_(model), w_(config.self_cond_cfg), cfg_(config.cfg), empty_(at::zeros_like(like)) {
     if (!conditions.defined()) return;
-    mask_ = conditions.mask.to(like.device(), at::kBool).unsqueeze(-1);
-    clean_ = at::where(mask_, conditions.latents.to(like.options()), empty_);
+    mask_ = conditions.mask.to(like.device(), at::kBool);
+    clean_ = pin_condition(empty_, conditions.latents.to(like.options()), mask_);
   }
 
   // Condition positions hold the clean condition.
-  at::Tensor pin(const at::Tensor& z) const { return mask_.defined() ? at::where(mask_, clean_, z) : z; }
+  at::Tensor pin(const at::Tensor& z) const { return pin_condition(z, clean_, mask_); }
   at::Tensor start_self_cond() const { return mask_.defined() ? clean_ : empty_; }
 
   // z, self_cond [B, L, D] with the condition in place; t [B]. `first`: self_cond is the empty half.
@@ -48,24 +50,20 @@ class Predictor {
       if (!guide_self || w_ != 0.0) states.push_back(state), halves.push_back(half);
     };
     add(z, start_self_cond(), self_cond);
-    if (guide_condition) add(z.masked_fill(mask_, 0.0), empty_, self_cond.masked_fill(mask_, 0.0));
+    if (guide_condition) add(zero_condition(z, mask_), empty_, zero_condition(self_cond, mask_));
 
     std::vector<at::Tensor> predictions = forward(states, halves, t);
     if (guide_self && w_ != 0.0) {
       const size_t pairs = predictions.size() / 2;
       for (size_t i = 0; i < pairs; ++i)
-        predictions[i] = guided(predictions[2 * i], predictions[2 * i + 1], w_);
+        predictions[i] = guide(predictions[2 * i], predictions[2 * i + 1], w_);
     }
-    return pin(guide_condition ? guided(predictions[1], predictions[0], cfg_) : predictions[0]);
+    return pin(guide_condition ? guide(predictions[1], predictions[0], cfg_) : predictions[0]);
   }
 
   int64_t forwards = 0, rows = 0;
 
  private:
-  static at::Tensor guided(const at::Tensor& without, const at::Tensor& with, double scale) {
-    return without + scale * (with - without);
-  }
-
   std::vector<at::Tensor> forward(const std::vector<at::Tensor>& states,
                                   const std::vector<at::Tensor>& halves, const at::Tensor& t) {
     const int64_t parts = static_cast<int64_t>(states.size());
@@ -81,7 +79,9 @@ class Predictor {
 
   const SamplerModel& model_;
   double w_, cfg_;
-  at::Tensor empty_, mask_, clean_;  // [B, L, D] zeros; [B, L, 1]; [B, L, D] condition, zero elsewhere
+  at::Tensor empty_;  // [B, L, D] zeros
+  at::Tensor mask_;   // [B, L] condition positions; undefined: none
+  at::Tensor clean_;  // [B, L, D] the condition, zero elsewhere
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "elf/base/error.h"
 #include "elf/model/elf_net.h"
 #include "elf/sample/decode.h"
 #include "elf/sample/sampler.h"
@@ -162,7 +163,7 @@ TEST(Batches, DoNotChangeASample) {
   const at::Tensor whole = run(16);
   for (const int64_t batch : {1, 3}) {
     const at::Tensor split = run(batch);
-    EXPECT_TRUE(test::close_to_largest(split, whole, 1e-5)) << batch;
+    EXPECT_TRUE(test::close_to_largest(split, whole, 1e-4)) << batch;
     EXPECT_TRUE(at::equal(decode_ids(model, split, 3.0), decode_ids(model, whole, 3.0))) << batch;
   }
 }
