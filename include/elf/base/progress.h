@@ -17,6 +17,8 @@ class Progress {
 
   // `done` items so far; `note` stands behind the figures (a loss, say). Cheap: redraws at most ten times a second.
   void update(int64_t done, const std::string& note = "");
+  // For work whose length becomes known on the way.
+  void set_total(int64_t total) { total_ = total; }
   // Ends the bar with its last state. Called by the destructor when it was not.
   void finish(const std::string& note = "");
 

@@ -1,0 +1,24 @@
+// Model FLOPs: the multiplications and additions that the mathematics needs, whatever an implementation does beyond them.
+#pragma once
+
+#include <cstdint>
+
+#include "elf/config/flow_config.h"
+#include "elf/config/model_config.h"
+
+namespace elf {
+
+struct RowFlops {
+  double trunk;         // everything up to the features, forward
+  double denoise_head;  // forward
+  double decode_head;   // forward
+};
+
+// Of one row of `length` data tokens; matrix products and attention, 2 FLOPs a multiply-add.
+RowFlops forward_flops(const ModelConfig& model, int64_t length, bool self_cond);
+
+// Expected of one row of a training step (algorithm.md section 3, "Note what follows"): one forward and backward, plus the no-gradient
+// forward of the denoise rows with the coin.
+double training_flops(const ModelConfig& model, const FlowConfig& flow, int64_t length);
+
+}  // namespace elf
