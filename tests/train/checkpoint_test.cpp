@@ -1,0 +1,101 @@
+#include "elf/train/checkpoint.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "elf/base/error.h"
+#include "elf/base/files.h"
+#include "elf/base/manifest.h"
+
+namespace elf {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Checkpoints : public ::testing::Test {
+ protected:
+  void TearDown() override { fs::remove_all(folder_); }
+  void save(int64_t step) {
+    const TensorMap some{{"a", at::full({3}, static_cast<double>(step), at::kFloat)}};
+    save_checkpoint(folder_, step, {some, some, some, {{"step", step}}});
+  }
+  static std::string name(int64_t step) { return cat("step-0000000", step); }
+  std::string newest() {
+    const auto found = newest_checkpoint(folder_);
+    return found ? found->filename().string() : "none";
+  }
+  void cut_a_byte(const fs::path& path) { fs::resize_file(path, fs::file_size(path) - 1); }
+
+  const fs::path folder_ = fs::temp_directory_path() / ("elf_checkpoints_" + std::to_string(::getpid()));
+};
+
+TEST_F(Checkpoints, RoundTrip) {
+  save(3);
+  const Checkpoint read = load_checkpoint(folder_ / name(3));
+  EXPECT_TRUE(at::equal(read.ema.at("a"), at::full({3}, 3.0)));
+  EXPECT_EQ(read.state.at("step"), 3);
+  EXPECT_EQ(read_file(folder_ / "latest"), name(3) + "\n");
+}
+
+// Field case 19: the newest complete one is taken, whatever is wrong with those after it.
+TEST_F(Checkpoints, BrokenOnesAreSkipped) {
+  for (const int64_t step : {1, 2, 3}) save(step);
+  fs::remove(folder_ / name(2) / kManifestName);
+  cut_a_byte(folder_ / name(3) / "optimizer.safetensors");
+  fs::create_directory(folder_ / name(4));
+  EXPECT_EQ(newest(), name(1));
+}
+
+TEST_F(Checkpoints, ADamagedByteIsSeen) {
+  save(1);
+  std::string bytes = read_file(folder_ / name(1) / "model.safetensors");
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  write_file(folder_ / name(1) / "model.safetensors", bytes);
+  EXPECT_THAT(manifest_problem(folder_ / name(1)), ::testing::HasSubstr("digest"));
+  EXPECT_THROW(load_checkpoint(folder_ / name(1)), Error);
+}
+
+TEST_F(Checkpoints, NoneWholeIsAnErrorNotAFreshStart) {
+  save(1);
+  cut_a_byte(folder_ / name(1) / "model.safetensors");
+  try {
+    newest_checkpoint(folder_);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), 2);
+  }
+}
+
+TEST_F(Checkpoints, EmptyFolderHasNone) {
+  EXPECT_EQ(newest(), "none");
+  fs::create_directories(folder_ / "step-00000007.tmp");  // a save that was killed
+  EXPECT_EQ(newest(), "none");
+  EXPECT_FALSE(fs::exists(folder_ / "step-00000007.tmp"));
+}
+
+TEST_F(Checkpoints, OldOnesGoBestStays) {
+  for (const int64_t step : {1, 2, 3, 4, 5}) save(step);
+  mark_best(folder_, 2);
+  remove_old_checkpoints(folder_, 2);
+  EXPECT_FALSE(fs::exists(folder_ / name(1)));
+  EXPECT_TRUE(fs::exists(folder_ / name(2)));
+  EXPECT_FALSE(fs::exists(folder_ / name(3)));
+  EXPECT_EQ(newest(), name(5));
+}
+
+TEST_F(Checkpoints, AFailedSaveLeavesTheOldOne) {
+  save(1);
+  EXPECT_THROW(
+      {
+        const TensorMap unstorable{{"a", at::ones({1}, at::kComplexFloat)}};
+        save_checkpoint(folder_, 2, {unstorable, {}, {}, {}});
+      },
+      Error);
+  EXPECT_EQ(newest(), name(1));
+  EXPECT_FALSE(fs::exists(folder_ / "step-00000002.tmp"));
+}
+
+}  // namespace
+}  // namespace elf
