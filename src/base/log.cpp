@@ -4,7 +4,10 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <cstdio>
+
 #include "elf/base/error.h"
+#include "terminal_bar.h"
 
 namespace elf {
 namespace {
@@ -18,6 +21,12 @@ spdlog::logger& logger() {
     return made;
   }();
   return *instance;
+}
+
+// A bar is redrawn by its next update; the line takes its place until then.
+void write(spdlog::level::level_enum level, const char* prefix, const std::string& message) {
+  if (bar_on_screen && logger().should_log(level)) std::fputs("\r\033[K", stderr);
+  logger().log(level, "{}{}", prefix, message);
 }
 
 }  // namespace
@@ -47,9 +56,9 @@ void log_to_file(const std::filesystem::path& path) {
   }
 }
 
-void log_debug(const std::string& message) { logger().debug("{}", message); }
-void log_info(const std::string& message) { logger().info("{}", message); }
-void log_warning(const std::string& message) { logger().warn("warning: {}", message); }
-void log_error(const std::string& message) { logger().error("error: {}", message); }
+void log_debug(const std::string& message) { write(spdlog::level::debug, "", message); }
+void log_info(const std::string& message) { write(spdlog::level::info, "", message); }
+void log_warning(const std::string& message) { write(spdlog::level::warn, "warning: ", message); }
+void log_error(const std::string& message) { write(spdlog::level::err, "error: ", message); }
 
 }  // namespace elf

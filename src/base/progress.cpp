@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "elf/base/error.h"
+#include "terminal_bar.h"
 
 namespace elf {
 namespace {
@@ -52,6 +53,7 @@ void Progress::finish(const std::string& note) {
   finished_ = true;
   draw(last_done_, note);
   if (on_terminal_) std::fputc('\n', stderr);
+  bar_on_screen = false;
 }
 
 void Progress::draw(int64_t done, const std::string& note) {
@@ -76,6 +78,7 @@ void Progress::draw(int64_t done, const std::string& note) {
   if (!note.empty()) line += "  " + note;
   if (on_terminal_) {
     std::fprintf(stderr, "\r%s\033[K", line.c_str());
+    bar_on_screen = true;
   } else {
     std::fprintf(stderr, "%s\n", line.c_str());
   }
