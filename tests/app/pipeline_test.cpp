@@ -1,0 +1,222 @@
+// The whole path by the tools themselves, on a tiny corpus: prepare, train, resume, sample, score; and what they say to wrong input.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "elf/tensor/safetensors.h"
+#include "support/command.h"
+
+namespace elf {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using test::Outcome;
+using test::slurp;
+using test::spill;
+using nlohmann::json;
+
+// Made once for all tests of this program: text, tokenizer, datasets, tables, a model of 40 steps.
+class Pipeline : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = fs::temp_directory_path() / ("elf_pipeline_" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+    write_texts();
+    spill(folder_ / "docs.yaml", config("docs.h5", "docs-valid.h5", "words", "table", ""));
+    spill(folder_ / "pairs.yaml", config("pairs.h5", "pairs.h5", "chars", "gauss", "  label_drop_prob: 0.1\n"));
+    must("elf-prepare tokenizer --input docs.txt --vocab-size 64 --model-type word --extra-ids 0 --out words");
+    must("elf-prepare corpus --input docs.txt --tokenizer words --max-length 8 --valid-fraction 0.1 --valid-out docs-valid.h5 --out docs.h5");
+    must("elf-prepare table --data docs.h5 --kind svd --width 8 --out table");
+    must("elf-prepare tokenizer --input pairs.src pairs.tgt --vocab-size 64 --model-type char --extra-ids 0 --out chars");
+    must("elf-prepare pairs --source pairs.src --target pairs.tgt --tokenizer chars --max-input-length 6 --max-length 14 --out pairs.h5");
+    must("elf-prepare table --data pairs.h5 --kind gaussian --width 8 --out gauss");
+    must("elf-train --config docs.yaml --set train.steps=40 --out run40 --threads 1");
+    must("elf-train --config pairs.yaml --set train.steps=20 --out pairs-run --threads 1");
+  }
+  static void TearDownTestSuite() { fs::remove_all(folder_); }
+
+  static void write_texts() {
+    const std::string words[] = {"the", "king", "said", "unto", "his", "men", "go", "up", "and", "see", "land"};
+    std::string docs, source, target;
+    for (int i = 0; i < 300; ++i) {
+      std::string line, reversed;
+      for (int k = 0; k < 3 + i % 4; ++k) line += (k ? " " : "") + words[(i * 7 + k * k * 3 + k * i) % 11];
+      docs += line + "\n";
+      const std::string word = words[i % 11].substr(0, 5) + std::string(1, static_cast<char>('a' + i % 5));
+      source += word + "\n";
+      target += std::string(word.rbegin(), word.rend()) + "\n";
+    }
+    spill(folder_ / "docs.txt", docs);
+    spill(folder_ / "pairs.src", source);
+    spill(folder_ / "pairs.tgt", target);
+  }
+
+  static std::string config(const std::string& train, const std::string& valid, const std::string& tokenizer, const std::string& table, const std::string& flow) {
+    return "model: {depth: 2, hidden_size: 16, num_heads: 2, latent_dim: 8, bottleneck_dim: 8, num_time_tokens: 1, num_self_cond_cfg_tokens: 1, num_model_mode_tokens: 1}\n"
+           "latents: {source: table, path: " + table + ", mean: 0.0, std: 1.0}\n"
+           "data: {train: " + train + ", valid: " + valid + ", tokenizer: " + tokenizer + "}\n"
+           "flow:\n  pad_token: eos\n  denoiser_noise_scale: 0.5\n  decoder_noise_scale: 0.5\n" + flow +
+           "optimizer: {kind: adamw, lr: 3e-3, warmup_steps: 5, schedule: linear, ema_decay: 0.9}\n"
+           "train: {global_batch_size: 16, steps: 40, log_every: 5, valid_every: 10, save_every: 20}\n"
+           "sampling: {steps: 4}\n";
+  }
+
+  static Outcome tool(const std::string& command) { return test::run(folder_, command); }
+  static Outcome must(const std::string& command) {
+    const Outcome outcome = tool(command);
+    EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.err;
+    return outcome;
+  }
+  // The user's mistake: exit 2, one message that holds `parts`, and no `left_over` file.
+  static void expect_refusal(const std::string& command, const std::vector<std::string>& parts, const std::string& left_over = "") {
+    const Outcome outcome = tool(command);
+    EXPECT_EQ(outcome.code, 2) << command << "\n" << outcome.err;
+    for (const std::string& part : parts) EXPECT_THAT(outcome.err, HasSubstr(part)) << command;
+    EXPECT_THAT(outcome.err, ::testing::Not(HasSubstr("frame #"))) << command;
+    if (!left_over.empty()) EXPECT_FALSE(fs::exists(folder_ / left_over)) << command;
+  }
+  static void expect_equal_checkpoints(const std::string& a, const std::string& b) {
+    for (const char* file : {"model.safetensors", "ema.safetensors", "optimizer.safetensors"}) {
+      const std::string bytes = slurp(folder_ / a / file);
+      ASSERT_FALSE(bytes.empty()) << a;
+      EXPECT_TRUE(bytes == slurp(folder_ / b / file)) << file << " of " << a << " and " << b;
+    }
+  }
+  static std::vector<json> metrics(const std::string& run) {
+    std::vector<json> lines;
+    std::istringstream text(slurp(folder_ / run / "metrics.jsonl"));
+    for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
+    return lines;
+  }
+
+  static fs::path folder_;
+};
+fs::path Pipeline::folder_;
+
+TEST_F(Pipeline, FortyStepsAreTwentyPlusTwentyBitwise) {
+  must("elf-train --config docs.yaml --set train.steps=20 --set optimizer.schedule=constant --out half --threads 1");
+  must("elf-train --config docs.yaml --set train.steps=40 --set optimizer.schedule=constant --out half --threads 1");
+  must("elf-train --config docs.yaml --set train.steps=40 --set optimizer.schedule=constant --out straight --threads 1");
+  expect_equal_checkpoints("half/checkpoints/step-00000040", "straight/checkpoints/step-00000040");
+  std::vector<int> steps;
+  for (const json& line : metrics("half")) {
+    if (line.contains("loss")) steps.push_back(line["step"]);
+  }
+  EXPECT_THAT(steps, ::testing::ElementsAre(5, 10, 15, 20, 25, 30, 35, 40));
+}
+
+TEST_F(Pipeline, AnInterruptedRunSavesAndGoesOn) {
+  // Interrupted as soon as it has logged something; the same command ends it.
+  const std::string command = "elf-train --config docs.yaml --set train.steps=3000 --set train.valid_every=0 --set train.save_every=0 --out broken --threads 1";
+  const Outcome first = tool(command + " & pid=$!; for i in $(seq 200); do grep -q loss broken/metrics.jsonl 2>/dev/null && break; sleep 0.05; done; kill -TERM $pid; wait $pid");
+  EXPECT_EQ(first.code, 85) << first.err;
+  EXPECT_TRUE(fs::exists(folder_ / "broken/checkpoints/latest"));
+  const std::string at = slurp(folder_ / "broken/checkpoints/latest");
+  const Outcome second = tool("elf-train --config docs.yaml --set train.steps=" + std::to_string(std::stoi(at.substr(5)) + 5) + " --set train.valid_every=0 --out broken --threads 1");
+  EXPECT_EQ(second.code, 0) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("resuming"));
+}
+
+// Evaluating and saving in between must not move anything (field case 21).
+TEST_F(Pipeline, ValidationAndSavingChangeNoWeight) {
+  must("elf-train --config docs.yaml --set train.steps=20 --set train.valid_every=4 --set train.save_every=4 --out watched --threads 1");
+  must("elf-train --config docs.yaml --set train.steps=20 --set train.valid_every=0 --set train.save_every=0 --out unwatched --threads 1");
+  expect_equal_checkpoints("watched/checkpoints/step-00000020", "unwatched/checkpoints/step-00000020");
+}
+
+TEST_F(Pipeline, MicroBatchesGiveTheSameWeights) {
+  must("elf-train --config docs.yaml --set train.steps=5 --out whole --threads 1");
+  must("elf-train --config docs.yaml --set train.steps=5 --set train.micro_batch_size=3 --out parts --threads 1");
+  const TensorMap whole = read_safetensors(folder_ / "whole/checkpoints/step-00000005/model.safetensors");
+  for (const auto& [name, tensor] : read_safetensors(folder_ / "parts/checkpoints/step-00000005/model.safetensors")) {
+    EXPECT_LT((tensor - whole.at(name)).norm().item<double>(), 1e-4 * whole.at(name).norm().item<double>() + 1e-6) << name;
+  }
+}
+
+TEST_F(Pipeline, TrainingLowersTheHeldOutLoss) {
+  must("elf-train --config docs.yaml --set train.steps=300 --set train.valid_every=50 --out longer");
+  std::vector<double> losses;
+  for (const json& line : metrics("longer")) {
+    if (line.contains("valid_loss")) losses.push_back(line["valid_loss"]);
+  }
+  ASSERT_GE(losses.size(), 2u);
+  EXPECT_LT(losses.back(), 0.8 * losses.front());
+}
+
+TEST_F(Pipeline, SamplesDoNotDependOnTheBatch) {
+  const std::string sample = "elf-sample --model run40 --num-samples 7 --seed 5 --threads 1 --batch-size ";
+  const std::string one = must(sample + "1").out;
+  EXPECT_EQ(std::count(one.begin(), one.end(), '\n'), 7);
+  EXPECT_EQ(must(sample + "3").out, one);
+  EXPECT_EQ(must(sample + "16").out, one);
+  EXPECT_NE(must("elf-sample --model run40 --num-samples 7 --seed 6 --threads 1").out, one);
+  // Fewer samples are the first ones of more.
+  EXPECT_EQ(one.find(must("elf-sample --model run40 --num-samples 3 --seed 5 --threads 1").out), 0u);
+}
+
+TEST_F(Pipeline, OneOutputAnInput) {
+  spill(folder_ / "inputs.txt", "king\n\nabcdefghijklmnop\nmen\n");
+  const std::string sample = "elf-sample --model pairs-run --input inputs.txt --seed 1 --threads 1 --cfg 2 --format jsonl --batch-size ";
+  const std::string all = must(sample + "4").out;
+  EXPECT_EQ(must(sample + "1").out, all);
+  std::istringstream lines(all);
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    const json record = json::parse(line);
+    EXPECT_EQ(record.at("index"), count);
+    EXPECT_TRUE(record.contains("text") && record.contains("ids") && record.contains("seed") && record.contains("condition")) << line;
+  }
+  EXPECT_EQ(count, 4);
+}
+
+TEST_F(Pipeline, ScoresReadSamples) {
+  must("elf-sample --model run40 --num-samples 5 --format jsonl --output samples.jsonl");
+  const json scores = json::parse(must("elf-eval diversity --input samples.jsonl --json").out);
+  EXPECT_EQ(scores.at("samples"), 5);
+  EXPECT_TRUE(scores.contains("entropy") && scores.contains("distinct") && scores.contains("rep4"));
+}
+
+TEST_F(Pipeline, DryRunPrintsThePlan) {
+  const json plan = json::parse(must("elf-train --config docs.yaml --dry-run --json --out never").out);
+  EXPECT_EQ(plan.at("steps"), 40);
+  EXPECT_GT(plan.at("parameters").get<int64_t>(), 1000);
+  EXPECT_GT(plan.at("tokens").get<double>(), 0);
+  EXPECT_TRUE(plan.contains("config") && plan.contains("memory_gib"));
+  EXPECT_FALSE(fs::exists(folder_ / "never"));
+}
+
+TEST_F(Pipeline, WrongInputIsRefusedInOneMessage) {
+  expect_refusal("elf-train --config none.yaml", {"none.yaml", "no such file"});
+  expect_refusal("elf-train --config docs.yaml --set train.globl_batch_size=8 --out bad", {"globl_batch_size", "global_batch_size"}, "bad");
+  expect_refusal("elf-train --config docs.yaml --set data.train=none.h5 --out bad", {"none.h5", "no such file"}, "bad");
+  expect_refusal("elf-train --config docs.yaml --set data.tokenizer=chars --out bad", {"docs.h5", "tokenizer"}, "bad");
+  expect_refusal("elf-train --config docs.yaml --set latents.path=gone --out bad", {"gone"}, "bad");
+  expect_refusal("elf-train --config docs.yaml --set train.global_batch_size=100000 --out bad", {"100000"}, "bad");
+  expect_refusal("elf-train --config docs.yaml --resume never --out run40", {"run40", "already"});
+  expect_refusal("elf-train --config docs.yaml --set model.depth=3 --out run40", {"run40", "model"});
+  expect_refusal("elf-sample --model none --num-samples 1", {"none"});
+  expect_refusal("elf-sample --model run40", {"--num-samples"});
+  expect_refusal("elf-sample --model pairs-run --num-samples 2", {"--input"});
+  expect_refusal("elf-prepare corpus --input gone.txt --tokenizer words --max-length 8 --out bad.h5", {"gone.txt"}, "bad.h5");
+  spill(folder_ / "short.tgt", "one\ntwo\n");
+  expect_refusal("elf-prepare pairs --source pairs.src --target short.tgt --tokenizer chars --max-input-length 6 --max-length 14 --out bad.h5",
+                 {"pairs.src", "300", "short.tgt", "2"}, "bad.h5");
+  expect_refusal("elf-eval bleu --hyp docs.txt --ref short.tgt", {"300", "2"});
+}
+
+TEST_F(Pipeline, TruncatedWeightsAreRefused) {
+  fs::copy(folder_ / "run40", folder_ / "cut", fs::copy_options::recursive);
+  const fs::path weights = folder_ / "cut/checkpoints/step-00000040/ema.safetensors";
+  fs::resize_file(weights, fs::file_size(weights) - 1);
+  expect_refusal("elf-sample --model cut --num-samples 1 --output bad.txt", {"ema.safetensors", "bytes"}, "bad.txt");
+  // The run itself goes on from the checkpoint before, and says so.
+  const Outcome resumed = must("elf-train --config docs.yaml --set train.steps=40 --out cut --threads 1");
+  EXPECT_THAT(resumed.err, HasSubstr("skipped"));
+  expect_equal_checkpoints("cut/checkpoints/step-00000040", "run40/checkpoints/step-00000040");
+}
+
+}  // namespace
+}  // namespace elf
