@@ -26,7 +26,7 @@ void resolve_length(int64_t& value, int64_t of_dataset, const char* key, const s
 
 std::shared_ptr<const Dataset> open_dataset(const std::string& path, const SentencePieceTokenizer& tokenizer, RunConfig& config) {
   auto dataset = std::make_shared<const Dataset>(Dataset::open(path));
-  dataset->require_tokenizer(tokenizer.hash(), tokenizer.vocabulary_size());
+  dataset->require_tokenizer(tokenizer.hash(), tokenizer.size());
   resolve_length(config.data.max_length, dataset->info().max_length, "data.max_length", path);
   resolve_length(config.data.max_input_length, dataset->info().max_input_length, "data.max_input_length", path);
   return dataset;
@@ -55,9 +55,9 @@ RunPlan plan_run(const RunConfig& given, bool data_may_be_missing) {
   if (there(config.data.tokenizer) || !data_may_be_missing) {
     if (config.data.tokenizer.empty()) usage_error("data.tokenizer is not set: name the tokenizer that the dataset was prepared with");
     plan.tokenizer = std::make_shared<const SentencePieceTokenizer>(SentencePieceTokenizer::load(config.data.tokenizer));
-    if (config.model.vocab_size == 0) config.model.vocab_size = plan.tokenizer->vocabulary_size();
-    if (config.model.vocab_size < plan.tokenizer->vocabulary_size()) {
-      usage_error("model.vocab_size is ", config.model.vocab_size, ", but the tokenizer ", config.data.tokenizer, " has ", plan.tokenizer->vocabulary_size(), " ids");
+    if (config.model.vocab_size == 0) config.model.vocab_size = plan.tokenizer->size();
+    if (config.model.vocab_size < plan.tokenizer->size()) {
+      usage_error("model.vocab_size is ", config.model.vocab_size, ", but the tokenizer ", config.data.tokenizer, " has ", plan.tokenizer->size(), " ids");
     }
     if (there(config.data.train) || !data_may_be_missing) {
       if (config.data.train.empty()) usage_error("data.train is not set: name a dataset that elf-prepare wrote");
@@ -76,7 +76,7 @@ RunPlan plan_run(const RunConfig& given, bool data_may_be_missing) {
   }
 
   plan.parameters = parameter_count(config.model);
-  if (plan.train) plan.steps_per_epoch = static_cast<double>(plan.train->info().sequences) / static_cast<double>(config.train.global_batch_size);
+  if (plan.train) plan.steps_per_epoch = static_cast<double>(plan.train->info().rows) / static_cast<double>(config.train.global_batch_size);
   if (config.train.steps > 0) {
     plan.steps = config.train.steps;
   } else if (config.train.minutes == 0) {

@@ -88,7 +88,6 @@ class Trainer::Implementation {
   Ema ema_;
   std::unique_ptr<LatentCodec> codec_;
   Loader train_data_;
-  std::optional<Loader> valid_data_;
   std::optional<MetricsLog> metrics_;
 
   // What a checkpoint's state.json holds.
@@ -126,11 +125,10 @@ Trainer::Implementation::Implementation(const RunPlan& plan, at::Device device, 
   if (codec_->dim() != config_.model.latent_dim) {
     usage_error(config_.latents.path, ": its width is ", codec_->dim(), ", but model.latent_dim is ", config_.model.latent_dim);
   }
-  if (codec_->vocabulary() < plan.tokenizer->vocabulary_size()) {
+  if (codec_->vocabulary() < plan.tokenizer->size()) {
     usage_error(config_.latents.path, ": it knows ", codec_->vocabulary(), " tokens, but the tokenizer ", config_.data.tokenizer, " has ",
-                plan.tokenizer->vocabulary_size(), "; was it made with another tokenizer?");
+                plan.tokenizer->size(), "; was it made with another tokenizer?");
   }
-  if (plan.valid) valid_data_.emplace(plan.valid, loader_config(config_, *plan.tokenizer));
   for (const ParamRef& parameter : network_.parameters()) parameter.tensor.requires_grad_(true);
   warmup_steps_ = config_.optimizer.warmup_steps > 0 ? config_.optimizer.warmup_steps
                                                      : static_cast<int64_t>(std::llround(config_.optimizer.warmup_epochs * plan.steps_per_epoch));
@@ -149,7 +147,7 @@ void Trainer::Implementation::resume_or_start(Resume resume) {
     if (!(before.flow == config_.flow)) log_warning(out.string() + ": the run began with another `flow:` section; going on with the new one");
     const Checkpoint checkpoint = load_checkpoint(*newest);
     const json& state = checkpoint.state;
-    if (state.at("train_data").get<std::string>() != plan_.train->info().digest) {
+    if (state.at("train_data").get<std::string>() != plan_.train->info().data_hash) {
       usage_error(out.string(), ": the run was trained on another dataset than ", config_.data.train, "; give another --out");
     }
     network_.load(checkpoint.model);
@@ -233,10 +231,10 @@ void Trainer::Implementation::log_step(const StepReport& report, double step_sec
 }
 
 void Trainer::Implementation::validate_now() {
-  if (!valid_data_ || last_validated_ == step_) return;
+  if (!plan_.valid || last_validated_ == step_) return;
   last_validated_ = step_;
   averaged_.load(ema_.averages());
-  const ValidationReport report = run_validation(averaged_, *codec_, *valid_data_, config_);
+  const ValidationReport report = run_validation(averaged_, *codec_, *plan_.valid, train_data_.config().pad_id, config_);
   metrics_->write({{"step", step_}, {"epoch", epoch()}, {"valid_loss", finite_or_null(report.loss)}, {"valid_l2_loss", finite_or_null(report.l2_loss)},
                    {"valid_ce_loss", finite_or_null(report.ce_loss)}, {"valid_accuracy", report.accuracy}, {"valid_rows", report.rows}});
   log_info(cat("step ", step_, ": held-out loss ", short_number(report.loss), " (denoise ", short_number(report.l2_loss), ", decode ",
@@ -254,7 +252,7 @@ void Trainer::Implementation::save() {
   Checkpoint checkpoint{network_.state(), ema_.averages(), optimizer_->state(), {}};
   checkpoint.state = {{"step", step_}, {"total_steps", total_steps_}, {"epoch", epoch()}, {"optimizer_steps", optimizer_->steps()},
                       {"ema_updates", ema_.updates()}, {"skipped_steps", skipped_}, {"best_step", best_step_}, {"best_valid_loss", finite_or_null(best_loss_)},
-                      {"trained_seconds", trained_seconds_}, {"seed", config_.train.seed}, {"train_data", plan_.train->info().digest},
+                      {"trained_seconds", trained_seconds_}, {"seed", config_.train.seed}, {"train_data", plan_.train->info().data_hash},
                       {"tokenizer", plan_.tokenizer->hash()}, {"encoder", codec_->digest()}};
   save_checkpoint(checkpoints(), step_, checkpoint);
   last_saved_ = step_;

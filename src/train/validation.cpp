@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "elf/data/loader.h"
 #include "elf/flow/draws.h"
 #include "elf/flow/objective.h"
 #include "elf/model/model_dir.h"
@@ -16,16 +17,16 @@ constexpr int64_t kValidationStep = -1;  // no training step has this number, so
 
 }  // namespace
 
-ValidationReport run_validation(ElfNet& network, LatentCodec& codec, const Loader& data, const RunConfig& config) {
+ValidationReport run_validation(ElfNet& network, LatentCodec& codec, const Dataset& data, int64_t pad_id, const RunConfig& config) {
   const at::NoGradGuard no_gradients;
   const at::Device device = network.parameters().front().tensor.device();
   const int64_t batch_rows = config.train.micro_batch_size > 0 ? config.train.micro_batch_size : config.train.global_batch_size;
-  int64_t rows = data.rows();
+  int64_t rows = data.info().rows;
   if (config.train.valid_batches > 0) rows = std::min(rows, config.train.valid_batches * batch_rows);
 
   double ce = 0, l2 = 0, positions = 0, correct = 0;
   for (int64_t first = 0; first < rows; first += batch_rows) {
-    const Batch host_batch = data.sequential(first, std::min(batch_rows, rows - first));
+    const Batch host_batch = sequential_batch(data, first, std::min(batch_rows, rows - first), config.data.max_length, pad_id);
     const Batch batch = to(host_batch, device);
     StepDraws draws = to(draw_step(config.flow, {batch.length(), config.model.latent_dim}, config.train.seed, kValidationStep, host_batch.samples), device);
     draws.label_drop = at::zeros_like(draws.decoder_row);

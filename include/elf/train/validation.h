@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "elf/config/run_config.h"
-#include "elf/data/loader.h"
+#include "elf/data/dataset.h"
 #include "elf/model/elf_net.h"
 #include "elf/model/latent_codec.h"
 
@@ -19,6 +19,6 @@ struct ValidationReport {
 };
 
 // Each row goes through both branches once, so every row counts in both terms. Draws are keyed by (seed, row). No gradients.
-ValidationReport run_validation(ElfNet& network, LatentCodec& codec, const Loader& data, const RunConfig& config);
+ValidationReport run_validation(ElfNet& network, LatentCodec& codec, const Dataset& data, int64_t pad_id, const RunConfig& config);
 
 }  // namespace elf
