@@ -181,10 +181,12 @@ StepReport Trainer::Implementation::one_step() {
     batches.push_back(train_data_.batch(step_, first, std::min(micro, train.global_batch_size - first)));
   }
   const StepShape shape{config_.data.max_length, config_.model.latent_dim};
-  const DrawFunction draws = [&](const Batch& batch) { return draw_step(config_.flow, shape, train.seed, step_, batch.samples); };
+  const DrawFunction draws = [&](const Batch& batch) {  // all that is random in a micro-batch gets its name here
+    if (config_.model.dropout > 0) network_.set_dropout(nn::DropoutKey{train.seed, step_, batch.samples});
+    return draw_step(config_.flow, shape, train.seed, step_, batch.samples);
+  };
   const double lr = learning_rate(config_.optimizer, train.global_batch_size, step_, total_steps_, warmup_steps_);
   Learner learner{network_, *optimizer_, ema_, *codec_};
-  if (config_.model.dropout > 0) network_.set_dropout(DropoutKey{train.seed, static_cast<uint64_t>(step_)});
   StepReport report = train_step(learner, config_, batches, draws, lr);
   ++step_;
   return report;
