@@ -5,7 +5,7 @@
 
 #include "elf/base/error.h"
 #include "elf/base/log.h"
-#include "elf/model/elf_net.h"
+#include "elf/model/weight_map.h"
 
 namespace elf {
 namespace fs = std::filesystem;
