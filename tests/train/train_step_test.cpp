@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "elf/base/error.h"
 #include "elf/flow/objective.h"
 #include "elf/model/model_dir.h"
 #include "elf/optim/grad_clip.h"
