@@ -1,0 +1,58 @@
+// What the commands of elf-eval share: reading texts, printing figures with what produced them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace elf::app {
+
+using OrderedJson = nlohmann::ordered_json;
+
+// A subcommand and what it does once its options are parsed.
+struct EvalCommand {
+  CLI::App* app;
+  std::function<void()> run;
+};
+
+EvalCommand add_bleu_command(CLI::App& eval);
+EvalCommand add_rouge_command(CLI::App& eval);
+EvalCommand add_diversity_command(CLI::App& eval);
+EvalCommand add_match_command(CLI::App& eval);
+EvalCommand add_ngram_command(CLI::App& eval);
+
+struct EvalOptions {
+  bool json = false;
+  std::string output;          // empty: stdout
+  std::string field = "text";  // of JSONL records
+};
+void add_eval_options(CLI::App& command, EvalOptions& options);
+
+// A file of texts in memory.
+struct Texts {
+  std::string role, file;  // role: the option that named it, "hyp"
+  std::vector<std::string> records;
+};
+
+// One text a line, or the given field of each JSONL record (by the file's name, or because its first line is
+// such a record). Throws Error (usage): missing or empty file, bad text, missing field.
+Texts read_texts(const std::string& role, const std::string& file, const EvalOptions& options);
+
+// Throws Error (usage) naming both files and both counts.
+void require_equal_counts(const Texts& first, const Texts& second);
+
+// The figures as one JSON object, with the tool's version and the digest of each file added, or the table for
+// people.
+void print_figures(const EvalOptions& options, OrderedJson figures, const std::vector<const Texts*>& inputs,
+                   const std::string& table);
+
+// Rows with columns padded to equal width: the first to the left, the others to the right.
+std::string aligned(const std::vector<std::vector<std::string>>& rows);
+
+std::string fixed(double value, int digits);
+std::string percent(double share);  // "12.3 %"
+
+}  // namespace elf::app
