@@ -41,6 +41,10 @@ std::vector<TokenIds> Generator::generate(const std::vector<int64_t>& samples,
   const LatentSamples result = sample_latents(model_, config_, draws, known, decode_step);
   forwards_ += result.forwards;
   rows_ += result.rows;
+  if (!at::isfinite(result.latents).all().item<bool>()) {
+    numerical_error("samples ", samples.front(), " to ", samples.back(),
+                    ": the latents are not finite; are the weights, --sc-cfg and --cfg sane?");
+  }
   return decode(result.latents, lengths);
 }
 

@@ -106,6 +106,22 @@ TEST_F(GeneratorTest, ObserverSeesEveryStepAndTheResultLast) {
   EXPECT_EQ(steps.back().ids, ids);
 }
 
+TEST_F(GeneratorTest, StopsAtLatentsThatAreNotFinite) {
+  class BrokenDenoiser : public CopyingDenoiser {
+    at::Tensor denoise_head(const at::Tensor& features) override { return features / 0.0; }
+  } broken;
+  SamplingConfig config;
+  config.steps = 2;
+  Generator generator({broken, {false, false, false}, 2.0, 0.05}, nullptr, {kLength, kVocabulary, 0, 0, 1},
+                      config);
+  try {
+    generator.generate({0});
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kNumerical);
+  }
+}
+
 TEST_F(GeneratorTest, RefusesWhatDoesNotFit) {
   EXPECT_THROW(make(kMaxInput).generate({0}, {{2, 2, 2, 2}}), Error);
   EXPECT_THROW(make(kMaxInput).generate({0, 1}, {{2}}), Error);
