@@ -1,0 +1,3 @@
+#include "elf/app/tools.h"
+
+int main(int argc, char** argv) { return elf::app::sample(argc, argv); }
