@@ -58,9 +58,9 @@ class T5Codec final : public LatentCodec {
  public:
   T5Codec(T5Model model, const LatentsConfig& config, at::Device device)
       : encoder_(std::move(model)), device_(device) {
-    const std::string source = encoder_.digest();
-    normalisation_ = make_normalisation(config, dim(), source, device);
-    digest_ = codec_digest(source, normalisation_);
+    source_ = encoder_.digest();
+    normalisation_ = make_normalisation(config, dim(), source_, device);
+    digest_ = codec_digest(source_, normalisation_);
   }
 
   at::Tensor encode(const at::Tensor& ids, const at::Tensor& mask) override {
@@ -81,22 +81,23 @@ class T5Codec final : public LatentCodec {
 
   int64_t dim() const override { return encoder_.config().d_model; }
   int64_t vocabulary() const override { return encoder_.config().vocab_size; }
+  std::string source_digest() const override { return source_; }
   std::string digest() const override { return digest_; }
 
  private:
   T5Encoder encoder_;
   at::Device device_;
   Normalisation normalisation_;
-  std::string digest_;
+  std::string source_, digest_;
 };
 
 class TableCodec final : public LatentCodec {
  public:
   TableCodec(const TokenTable& table, const LatentsConfig& config, at::Device device) {
     const at::Tensor raw = table.weight.contiguous();
-    const std::string source = elf::digest({static_cast<const char*>(raw.data_ptr()), raw.nbytes()});
-    const Normalisation normalisation = make_normalisation(config, raw.size(1), source, device);
-    digest_ = codec_digest(source, normalisation);
+    source_ = elf::digest({static_cast<const char*>(raw.data_ptr()), raw.nbytes()});
+    const Normalisation normalisation = make_normalisation(config, raw.size(1), source_, device);
+    digest_ = codec_digest(source_, normalisation);
     table_ = normalisation.apply(raw.to(device));
   }
 
@@ -115,12 +116,13 @@ class TableCodec final : public LatentCodec {
 
   int64_t dim() const override { return table_.size(1); }
   int64_t vocabulary() const override { return table_.size(0); }
+  std::string source_digest() const override { return source_; }
   std::string digest() const override { return digest_; }
   at::Tensor token_table() const override { return table_; }
 
  private:
   at::Tensor table_;  // normalised
-  std::string digest_;
+  std::string source_, digest_;
 };
 
 }  // namespace

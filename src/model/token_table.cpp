@@ -2,8 +2,11 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
+
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/tensor/random.h"
 #include "elf/tensor/safetensors.h"
 
 namespace elf {
@@ -30,6 +33,22 @@ TokenTable load_token_table(const fs::path& folder) {
 void save_token_table(const fs::path& folder, const TokenTable& table) {
   write_safetensors(folder / "table.safetensors", {{"weight", table.weight}}, {{"format", "pt"}});
   write_file(folder / "table.json", table.made.dump(2) + "\n");
+}
+
+at::Tensor gaussian_table(int64_t vocabulary, int64_t width, uint64_t seed) {
+  if (width < 2) usage_error("gaussian table: width ", width, ", expected at least 2");
+  const at::Tensor rows = normal({seed, Purpose::kTable}, sample_range(0, vocabulary), {width});
+  const at::Tensor centred = rows - rows.mean(1, /*keepdim=*/true);
+  return centred / centred.square().mean(1, /*keepdim=*/true).sqrt();
+}
+
+at::Tensor complete_table(const at::Tensor& rows, uint64_t seed) {
+  const at::Tensor seen = rows.abs().amax(1, /*keepdim=*/true) > 0;
+  const at::Tensor count = seen.sum().clamp_min(1);
+  const at::Tensor centred = rows - rows.sum(0, /*keepdim=*/true) / count;
+  const double target = std::sqrt(static_cast<double>(rows.size(1)));
+  const at::Tensor scaled = centred * (target / centred.norm(2, {1}, /*keepdim=*/true).clamp_min(1e-12));
+  return at::where(seen, scaled, gaussian_table(rows.size(0), rows.size(1), seed));
 }
 
 }  // namespace elf

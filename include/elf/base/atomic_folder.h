@@ -1,0 +1,27 @@
+// A folder written whole or not at all.
+#pragma once
+
+#include <filesystem>
+
+namespace elf {
+
+// Write into temporary(), a folder beside the final one; commit() flushes every file to disk and gives it its
+// final name. Without commit() the temporary folder is removed.
+class AtomicFolder {
+ public:
+  // Throws Error (usage) when the final folder exists, is not empty and may not be replaced (so before the
+  // long work), or is a file.
+  explicit AtomicFolder(std::filesystem::path final_path, bool replace = false);
+  ~AtomicFolder();
+  AtomicFolder(const AtomicFolder&) = delete;
+  AtomicFolder& operator=(const AtomicFolder&) = delete;
+
+  const std::filesystem::path& temporary() const { return temporary_; }
+  void commit();  // throws Error (environment): no space, no permission
+
+ private:
+  std::filesystem::path final_, temporary_;
+  bool committed_ = false;
+};
+
+}  // namespace elf

@@ -1,0 +1,52 @@
+#include "elf/base/atomic_folder.h"
+
+#include <unistd.h>
+
+#include "elf/base/error.h"
+#include "elf/base/files.h"
+
+namespace elf {
+namespace fs = std::filesystem;
+namespace {
+
+fs::path beside(const fs::path& path, const std::string& ending) {
+  return path.parent_path() / cat(".", path.filename().string(), ".", ::getpid(), ending);
+}
+
+}  // namespace
+
+AtomicFolder::AtomicFolder(fs::path final_path, bool replace) {
+  final_ = final_path.has_filename() ? std::move(final_path) : final_path.parent_path();  // "dir/" is "dir"
+  if (final_.empty()) usage_error("an output folder is needed, found an empty name");
+  if (fs::exists(final_) && !fs::is_directory(final_))
+    usage_error(final_.string(), ": is a file, expected a folder or a new name");
+  if (fs::exists(final_) && !fs::is_empty(final_) && !replace) {
+    usage_error(final_.string(), ": exists already; remove it, give another name or --overwrite");
+  }
+  temporary_ = beside(final_, ".tmp");
+  std::error_code error;
+  fs::remove_all(temporary_, error);
+  fs::create_directories(temporary_, error);
+  if (error) environment_error(temporary_.string(), ": cannot be made: ", error.message());
+}
+
+AtomicFolder::~AtomicFolder() {
+  std::error_code ignored;
+  if (!committed_) fs::remove_all(temporary_, ignored);
+}
+
+void AtomicFolder::commit() {
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(temporary_))
+    sync_to_disk(entry.path());
+  sync_to_disk(temporary_);
+  const fs::path old = beside(final_, ".old");
+  std::error_code error;
+  if (fs::exists(final_)) fs::rename(final_, old, error);
+  if (!error) fs::rename(temporary_, final_, error);
+  if (error) environment_error(final_.string(), ": cannot be put in place: ", error.message());
+  committed_ = true;
+  fs::remove_all(old, error);
+  sync_to_disk(final_.has_parent_path() ? final_.parent_path() : fs::path("."));
+}
+
+}  // namespace elf
