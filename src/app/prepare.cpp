@@ -5,13 +5,16 @@
 namespace elf::app {
 
 int prepare(int argc, char** argv) {
-  CLI::App app("Text in, tokenizers and HDF5 datasets out.", "elf-prepare");
+  CLI::App app("Text in; tokenizers, HDF5 datasets and latent sources out.", "elf-prepare");
   CommonOptions options;
   Commands commands;
   add_common_options(app, options);
   add_tokenizer_command(app, commands);
   add_corpus_command(app, commands);
   add_pairs_command(app, commands);
+  add_table_command(app, commands);
+  add_statistics_command(app, commands);
+  add_encoder_command(app, commands);
   app.require_subcommand(1);
   with_examples(app,
                 "  elf-prepare tokenizer --input train.txt --vocab-size 8000 --out tok\n"
@@ -19,6 +22,7 @@ int prepare(int argc, char** argv) {
                 "  elf-prepare pairs --source train.de --target train.en --tokenizer tok --max-input-length "
                 "64 --max-length 128 "
                 "--out train.h5\n"
+                "  elf-prepare table --data train.h5 --kind svd --width 16 --out table\n"
                 "  elf-prepare corpus --help");
   return run(app, options, argc, argv,
              [&] { commands.at(app.get_subcommands().front()->get_name())(options); });

@@ -19,7 +19,7 @@ void add_tokenizer_command(CLI::App& app, Commands& commands);
 void add_corpus_command(CLI::App& app, Commands& commands);
 void add_pairs_command(CLI::App& app, Commands& commands);
 
-// Latent sources (src/app/prepare_latents.cpp).
+// Latent sources (src/app/prepare_encoder.cpp, prepare_latents.cpp).
 void add_encoder_command(CLI::App& app, Commands& commands);
 void add_table_command(CLI::App& app, Commands& commands);
 void add_statistics_command(CLI::App& app, Commands& commands);

@@ -54,7 +54,9 @@ DatasetInfo header_of(const PrepareOptions& o, const SentencePieceTokenizer& tok
   header.eos_id = tokenizer.eos_id();
   header.unk_id = tokenizer.unk_id();
   header.max_length = o.max_length;
-  header.settings = settings.dump();
+  Json all = settings;
+  all["extra_ids"] = tokenizer.extra_ids();  // `elf-prepare encoder` hides stretches of text behind them
+  header.settings = all.dump();
   return header;
 }
 
