@@ -27,7 +27,7 @@ class LatentCodec {
       const = 0;  // ids it has rows for; may exceed the tokenizer's (T5: 32128 rows, 32100 ids)
 
   // Names the weights alone, as statistics of them do.
-  virtual std::string source_digest() const = 0;
+  virtual std::string source_digest() const { return digest(); }
 
   // Names weights and normalisation: equal digests, equal latents.
   virtual std::string digest() const = 0;
