@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 get_filename_component(LibTorch_DIR_USED ${LibTorch_LIBRARY_DIR} DIRECTORY)
 set(_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/elf)
 
-install(TARGETS elf elf_core EXPORT elfTargets ARCHIVE)
+install(TARGETS elf elf_app_core elf_core EXPORT elfTargets ARCHIVE)
 install(EXPORT elfTargets NAMESPACE elf:: DESTINATION ${_package_dir})
 install(DIRECTORY include/elf TYPE INCLUDE)
 install(FILES ${PROJECT_BINARY_DIR}/generated/elf/version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/elf)

@@ -1,56 +1,19 @@
 #include "cli.h"
 
-#include <iostream>
-#include <memory>
-
 #include "elf/base/error.h"
-#include "elf/base/log.h"
-#include "elf/version.h"
 
 namespace elf::app {
-namespace {
 
-std::string version_text() {
-  return cat("elf ", ELF_VERSION, " (revision ", ELF_GIT_REVISION, "), LibTorch ", ELF_LIBTORCH_VERSION, ", CUDA ", ELF_LIBTORCH_CUDA);
-}
-
-}  // namespace
-
-void add_common_options(CLI::App& app, CommonOptions& options) {
-  app.add_option("--log-level", options.log_level, "debug, info, warning, error or off")->capture_default_str();
-  app.add_option("--device", options.device_name, "auto, cpu, cuda or cuda:N")->capture_default_str();
-  app.add_option("--threads", options.threads, "Threads of one operation; 0 = all cores")->check(CLI::NonNegativeNumber)->capture_default_str();
-  app.set_version_flag("--version", version_text(), "Print versions and exit");
-  app.fallthrough();
-}
-
-CLI::App& with_examples(CLI::App& app, const std::string& examples) {
-  app.footer("\nExamples:\n" + examples);
-  return app;
-}
-
-int run(CLI::App& app, const CommonOptions& options, int argc, char** argv, const std::function<void()>& body) {
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    std::cerr << "error: " << error.what() << "\nTry: " << app.get_name() << " --help\n";
-    return 2;
-  }
-  try {
-    set_log_level(parse_log_level(options.log_level));
-    set_threads(options.threads);
-    body();
-    return 0;
-  } catch (const Error& error) {
-    log_error(error.what());
-    return error.exit_code();
-  } catch (const c10::Error& error) {
-    log_error(error.what_without_backtrace());
-  } catch (const std::exception& error) {
-    log_error(error.what());
-  }
-  return 1;
+int run(CLI::App& app, const CommonOptions& options, int argc, char** argv,
+        const std::function<void()>& body) {
+  return run_core(app, options, argc, argv, [&] {
+    try {
+      set_threads(options.threads);
+      body();
+    } catch (const c10::Error& error) {  // its own what() carries a stack trace
+      environment_error(error.what_without_backtrace());
+    }
+  });
 }
 
 }  // namespace elf::app

@@ -1,7 +1,7 @@
 // elf-eval: scores of texts. Each command lies in a file of its own, eval_NAME.cpp.
 #include <vector>
 
-#include "cli.h"
+#include "cli_core.h"
 #include "elf/app/tools.h"
 #include "eval_common.h"
 
@@ -11,7 +11,7 @@ int eval(int argc, char** argv) {
   CLI::App app(
       "Scores of generated texts. Files hold one text a line, or are the JSONL that elf-sample writes.",
       "elf-eval");
-  CommonOptions common;
+  CoreOptions common;
   add_common_options(app, common);
   app.require_subcommand(1);
   const std::vector<EvalCommand> commands = {add_bleu_command(app), add_rouge_command(app),
@@ -24,7 +24,7 @@ int eval(int argc, char** argv) {
                 "  elf-eval match --hyp pronunciations.txt --ref references.txt\n"
                 "  elf-eval ngram --train train.txt --input samples.jsonl\n"
                 "  elf-eval bleu --help");
-  return run(app, common, argc, argv, [&] {
+  return run_core(app, common, argc, argv, [&] {
     for (const EvalCommand& command : commands) {
       if (command.app->parsed()) command.run();
     }

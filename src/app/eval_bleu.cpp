@@ -3,7 +3,7 @@
 #include <memory>
 #include <optional>
 
-#include "cli.h"
+#include "cli_core.h"
 #include "elf/base/error.h"
 #include "elf/base/log.h"
 #include "elf/metrics/bleu.h"

@@ -1,7 +1,7 @@
 // elf-eval match
 #include <memory>
 
-#include "cli.h"
+#include "cli_core.h"
 #include "elf/metrics/edit_distance.h"
 #include "eval_common.h"
 

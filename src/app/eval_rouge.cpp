@@ -1,7 +1,7 @@
 // elf-eval rouge
 #include <memory>
 
-#include "cli.h"
+#include "cli_core.h"
 #include "elf/base/error.h"
 #include "elf/base/log.h"
 #include "elf/metrics/rouge.h"

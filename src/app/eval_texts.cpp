@@ -2,7 +2,7 @@
 #include <memory>
 #include <optional>
 
-#include "cli.h"
+#include "cli_core.h"
 #include "elf/metrics/diversity.h"
 #include "elf/metrics/ngram_lm.h"
 #include "eval_common.h"

@@ -1,0 +1,57 @@
+#include "cli_core.h"
+
+#include <iostream>
+
+#include "elf/base/error.h"
+#include "elf/base/log.h"
+#include "elf/version.h"
+
+namespace elf::app {
+namespace {
+
+std::string version_text() {
+  return cat("elf ", ELF_VERSION, " (revision ", ELF_GIT_REVISION, "), LibTorch ", ELF_LIBTORCH_VERSION,
+             ", CUDA ", ELF_LIBTORCH_CUDA);
+}
+
+}  // namespace
+
+void add_common_options(CLI::App& app, CoreOptions& options) {
+  app.add_option("--log-level", options.log_level, "debug, info, warning, error or off")
+      ->capture_default_str();
+  app.add_option("--device", options.device_name, "auto, cpu, cuda or cuda:N")->capture_default_str();
+  app.add_option("--threads", options.threads, "Threads of one operation; 0 = all cores")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.set_version_flag("--version", version_text(), "Print versions and exit");
+  app.fallthrough();
+}
+
+CLI::App& with_examples(CLI::App& app, const std::string& examples) {
+  app.footer("\nExamples:\n" + examples);
+  return app;
+}
+
+int run_core(CLI::App& app, const CoreOptions& options, int argc, char** argv,
+             const std::function<void()>& body) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    std::cerr << "error: " << error.what() << "\nTry: " << app.get_name() << " --help\n";
+    return 2;
+  }
+  try {
+    set_log_level(parse_log_level(options.log_level));
+    body();
+    return 0;
+  } catch (const Error& error) {
+    log_error(error.what());
+    return error.exit_code();
+  } catch (const std::exception& error) {
+    log_error(error.what());
+  }
+  return 1;
+}
+
+}  // namespace elf::app
