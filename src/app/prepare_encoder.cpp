@@ -1,5 +1,4 @@
 // elf-prepare encoder: a T5 trained from scratch on the data, or left random.
-#include <cstdio>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>

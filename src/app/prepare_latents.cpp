@@ -1,6 +1,5 @@
 // elf-prepare table | statistics | encoder: where the latents come from.
-#include <chrono>
-#include <cstdio>
+#include <cmath>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -161,6 +160,7 @@ void run_statistics(const StatisticsOptions& options, const CommonOptions& commo
   config.mean = 0;
   config.std = 1;
   const std::unique_ptr<LatentCodec> codec = make_latent_codec(config, common.device());
+  require_tokenizer(*codec, config.path, dataset.info().tokenizer_hash, dataset.info().vocab_size);
   LatentStatistics statistics = measure(*codec, dataset, options);
   if (!std::isfinite(statistics.mean) || !std::isfinite(statistics.std)) {
     numerical_error(config.path, ": gives latents that are not finite for ", options.data);

@@ -90,7 +90,11 @@ Sparse make_sparse(const std::vector<Pair>& pairs, int64_t size, Value value) {
 
 struct Ppmi {
   Sparse matrix, transposed;
-  int64_t tokens_seen = 0;
+  at::Tensor informed;  // [V, 1] f64: 1 for rows that are not zero
+
+  at::Tensor squared_times(const at::Tensor& x) const {
+    return matrix.times(transposed.times(x));
+  }  // M M^T x
 };
 
 Ppmi make_ppmi(const std::vector<Pair>& pairs, int64_t size, double exponent) {
@@ -107,12 +111,42 @@ Ppmi make_ppmi(const std::vector<Pair>& pairs, int64_t size, double exponent) {
   result.matrix = make_sparse(pairs, size, value);
   result.transposed =
       make_sparse(pairs, size, [&](uint32_t i, uint32_t j, double weight) { return value(j, i, weight); });
-  result.tokens_seen = std::count_if(row.begin(), row.end(), [](double sum) { return sum > 0; });
+  result.informed = (result.matrix.times(at::ones({size, 1}, at::kDouble)) > 0).to(at::kDouble);
   return result;
 }
 
 at::Tensor orthonormal(const at::Tensor& columns) {
   return std::get<0>(at::linalg_qr(columns));
+}
+
+// A polynomial of M M^T applied to the basis x of eigenvectors found so far: Chebyshev's of that degree (Zhou
+// et al., 2006), which stays small on the squares [0, cut] that are not wanted and grows fastest beyond;
+// scaled to about 1 at the largest square, `top`.
+at::Tensor chebyshev(const Ppmi& ppmi, const at::Tensor& x, double cut, double top, int degree) {
+  const double half = cut / 2;
+  double scale = half / (top - half);
+  const double first_scale = scale;
+  at::Tensor before = x;
+  at::Tensor now = (ppmi.squared_times(x) - half * x) * (scale / half);
+  for (int i = 2; i <= degree; ++i) {
+    const double next_scale = 1.0 / (2.0 / first_scale - scale);
+    at::Tensor next =
+        (ppmi.squared_times(now) - half * now) * (2.0 * next_scale / half) - (scale * next_scale) * before;
+    before = std::move(now);
+    now = std::move(next);
+    scale = next_scale;
+  }
+  return now;
+}
+
+// The next basis. The degree keeps what the filter does to different columns within eight digits of each
+// other, or orthonormalising would lose them.
+at::Tensor next_basis(const Ppmi& ppmi, const at::Tensor& basis, const at::Tensor& squares, bool first) {
+  const double top = squares[0].item<double>(), cut = squares[-1].item<double>();
+  if (first || !(cut > 1e-12 * top)) return orthonormal(ppmi.squared_times(basis));
+  const double reach = 2.0 * (2.0 * top / cut - 1.0);  // the polynomial grows by about this a degree
+  const int degree = std::clamp(static_cast<int>(8.0 * std::log(10.0) / std::log(reach)), 1, 16);
+  return orthonormal(chebyshev(ppmi, basis, cut, top, degree));
 }
 
 }  // namespace
@@ -160,33 +194,36 @@ const std::vector<Pair>& CooccurrenceCounter::pairs() {
 }
 
 at::Tensor ppmi_svd(CooccurrenceCounter& counts, int64_t width, double exponent, uint64_t seed) {
-  constexpr int kMostRounds = 400;
+  constexpr int kMostRounds = 200;
   const int64_t size = counts.vocabulary();
   const Ppmi ppmi = make_ppmi(counts.pairs(), size, exponent);
-  if (width < 1 || width > ppmi.tokens_seen) {
-    usage_error("svd table: width ", width, ", but only ", ppmi.tokens_seen,
-                " tokens of the data occur beside another");
+  if (const auto informed = ppmi.informed.sum().item<double>();
+      width < 1 || static_cast<double>(width) > informed) {
+    usage_error("svd table: width ", width, ", but only ", informed,
+                " tokens of the data occur beside another more than by chance");
   }
   // More columns than asked for: the wanted ones converge at the ratio of their singular values to the first
   // one left out.
   const int64_t columns = std::min(size, width + std::clamp<int64_t>(width, 16, 64));
   at::Tensor basis =
       orthonormal(normal({seed, Purpose::kTable, 1}, sample_range(0, size), {columns}).to(at::kDouble));
-  at::Tensor values, rotation;
-  int round = 0;
-  for (; round < kMostRounds; ++round) {
+  at::Tensor values;
+  for (int round = 0;; ++round) {
     const at::Tensor image = ppmi.transposed.times(basis);  // M^T Q: M is about Q (M^T Q)^T
-    const auto [squares, vectors] = at::linalg_eigh(at::mm(image.t(), image));
-    const at::Tensor now = squares.flip({0}).narrow(0, 0, width).clamp_min(0).sqrt();
+    const auto [ascending, vectors] = at::linalg_eigh(at::mm(image.t(), image));
+    const at::Tensor squares = ascending.flip({0});
+    basis = at::mm(basis, vectors.flip({1}));
+    const at::Tensor now = squares.narrow(0, 0, width).clamp_min(0).sqrt();
     const bool still = values.defined() && ((now - values).abs().max() <= 1e-9 * now.max()).item<bool>();
     values = now;
-    rotation = vectors.flip({1}).narrow(1, 0, width);
     if (still) break;
-    basis = orthonormal(ppmi.matrix.times(image));
+    if (round == kMostRounds) {
+      log_warning(cat("svd table: singular values still moved after ", kMostRounds, " rounds"));
+      break;
+    }
+    basis = next_basis(ppmi, basis, squares, round < 2);
   }
-  if (round == kMostRounds)
-    log_warning(cat("svd table: singular values still moved after ", kMostRounds, " rounds"));
-  const at::Tensor u = at::mm(basis, rotation);
+  const at::Tensor u = basis.narrow(1, 0, width) * ppmi.informed;  // exact zeros where rounding left almost
   const at::Tensor peak = u.gather(0, u.abs().argmax(0, /*keepdim=*/true));
   return (u * peak.sign() * values.sqrt()).to(at::kFloat);
 }

@@ -3,6 +3,9 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
 #include "elf/base/error.h"
 #include "elf/base/files.h"
 #include "elf/model/latent_statistics.h"
@@ -54,11 +57,20 @@ std::string codec_digest(const std::string& source, const Normalisation& normali
   return digest(text);
 }
 
+// The tokenizer that `elf-prepare encoder` noted beside the weights; "" for an encoder that others made.
+std::string hash_in_record(const std::filesystem::path& folder) {
+  if (!std::filesystem::exists(folder / "pretraining.json")) return {};
+  const nlohmann::json record =
+      nlohmann::json::parse(read_file(folder / "pretraining.json"), nullptr, /*allow_exceptions=*/false);
+  return record.is_object() ? record.value("tokenizer_hash", "") : "";
+}
+
 class T5Codec final : public LatentCodec {
  public:
   T5Codec(T5Model model, const LatentsConfig& config, at::Device device)
       : encoder_(std::move(model)), device_(device) {
     source_ = encoder_.digest();
+    tokenizer_hash_ = hash_in_record(config.path);
     normalisation_ = make_normalisation(config, dim(), source_, device);
     digest_ = codec_digest(source_, normalisation_);
   }
@@ -83,18 +95,20 @@ class T5Codec final : public LatentCodec {
   int64_t vocabulary() const override { return encoder_.config().vocab_size; }
   std::string source_digest() const override { return source_; }
   std::string digest() const override { return digest_; }
+  std::string tokenizer_hash() const override { return tokenizer_hash_; }
 
  private:
   T5Encoder encoder_;
   at::Device device_;
   Normalisation normalisation_;
-  std::string source_, digest_;
+  std::string source_, digest_, tokenizer_hash_;
 };
 
 class TableCodec final : public LatentCodec {
  public:
   TableCodec(const TokenTable& table, const LatentsConfig& config, at::Device device) {
     const at::Tensor raw = table.weight.contiguous();
+    tokenizer_hash_ = table.made.value("tokenizer_hash", "");
     source_ = elf::digest({static_cast<const char*>(raw.data_ptr()), raw.nbytes()});
     const Normalisation normalisation = make_normalisation(config, raw.size(1), source_, device);
     digest_ = codec_digest(source_, normalisation);
@@ -118,14 +132,26 @@ class TableCodec final : public LatentCodec {
   int64_t vocabulary() const override { return table_.size(0); }
   std::string source_digest() const override { return source_; }
   std::string digest() const override { return digest_; }
+  std::string tokenizer_hash() const override { return tokenizer_hash_; }
   at::Tensor token_table() const override { return table_; }
 
  private:
   at::Tensor table_;  // normalised
-  std::string source_, digest_;
+  std::string source_, digest_, tokenizer_hash_;
 };
 
 }  // namespace
+
+void require_tokenizer(const LatentCodec& codec, const std::string& path, const std::string& tokenizer_hash,
+                       int64_t tokenizer_size) {
+  if (codec.vocabulary() < tokenizer_size) {
+    usage_error(path, ": knows ", codec.vocabulary(), " tokens, but the tokenizer has ", tokenizer_size,
+                "; make it with the data of that tokenizer");
+  }
+  if (const std::string own = codec.tokenizer_hash(); !own.empty() && own != tokenizer_hash) {
+    usage_error(path, ": was made for the tokenizer ", own, ", but the tokenizer is ", tokenizer_hash);
+  }
+}
 
 std::unique_ptr<LatentCodec> make_latent_codec(const LatentsConfig& config, at::Device device) {
   if (config.path.empty())

@@ -117,6 +117,7 @@ EncoderPretrainingReport pretrain_encoder(T5Model& model, const Dataset& dataset
   const OptimizerConfig rule = optimizer_config(config);
   const std::unique_ptr<Optimizer> optimizer = make_optimizer(rule, params);
 
+  const int64_t warmup = std::min(config.warmup, config.steps / 5);
   const auto start = std::chrono::steady_clock::now();
   Progress progress("encoder", config.steps, "steps");
   std::vector<double> losses;
@@ -130,7 +131,7 @@ EncoderPretrainingReport pretrain_encoder(T5Model& model, const Dataset& dataset
       numerical_error("encoder pretraining: the loss of step ", step, " is not finite; try a smaller --lr");
     loss.backward();
     clip_gradients(params, config.grad_clip);
-    optimizer->step(learning_rate(rule, config.batch, step, config.steps, config.warmup));
+    optimizer->step(learning_rate(rule, config.batch, step, config.steps, warmup));
     progress.update(step + 1, loss_note(losses.back()));
   }
   progress.finish();

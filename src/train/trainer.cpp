@@ -125,10 +125,7 @@ Trainer::Implementation::Implementation(const RunPlan& plan, at::Device device, 
   if (codec_->dim() != config_.model.latent_dim) {
     usage_error(config_.latents.path, ": its width is ", codec_->dim(), ", but model.latent_dim is ", config_.model.latent_dim);
   }
-  if (codec_->vocabulary() < plan.tokenizer->size()) {
-    usage_error(config_.latents.path, ": it knows ", codec_->vocabulary(), " tokens, but the tokenizer ", config_.data.tokenizer, " has ",
-                plan.tokenizer->size(), "; was it made with another tokenizer?");
-  }
+  require_tokenizer(*codec_, config_.latents.path, plan.tokenizer->hash(), plan.tokenizer->size());
   for (const ParamRef& parameter : network_.parameters()) parameter.tensor.requires_grad_(true);
   warmup_steps_ = config_.optimizer.warmup_steps > 0 ? config_.optimizer.warmup_steps
                                                      : static_cast<int64_t>(std::llround(config_.optimizer.warmup_epochs * plan.steps_per_epoch));

@@ -96,6 +96,16 @@ TEST_F(Codec, PerChannelStatisticsReplaceTheScalars) {
   EXPECT_THAT(message_of(config), HasSubstr("was measured on xxh128:another"));
 }
 
+TEST_F(Codec, RefusesAnotherTokenizer) {
+  save_token_table(folder_, {table_, {{"kind", "gaussian"}, {"tokenizer_hash", "xxh128:mine"}}});
+  const auto codec = make_latent_codec(table_config(), at::kCPU);
+  EXPECT_NO_THROW(require_tokenizer(*codec, "table", "xxh128:mine", 4));
+  EXPECT_THROW(require_tokenizer(*codec, "table", "xxh128:mine", 5), Error);
+  EXPECT_THROW(require_tokenizer(*codec, "table", "xxh128:other", 4), Error);
+  // An encoder that others made does not say.
+  EXPECT_NO_THROW(require_tokenizer(*make_latent_codec(t5_config(), at::kCPU), "t5", "xxh128:other", 120));
+}
+
 TEST_F(Codec, NamesWhatIsWrong) {
   LatentsConfig config = table_config();
   config.std = 0;

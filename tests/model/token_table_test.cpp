@@ -89,6 +89,9 @@ TEST(Cooccurrence, TruncatedSvdEqualsTheDenseOne) {
   EXPECT_TRUE(test::close_to_largest(at::mm(found, found.t()), at::mm(expected, expected.t()), 1e-4));
   EXPECT_TRUE(test::close_to_largest(found.narrow(1, 0, 2), expected.narrow(1, 0, 2), 1e-3));
   EXPECT_TRUE(at::equal(found.narrow(0, vocabulary - 5, 5), at::zeros({5, width})));  // never seen
+  // Tokens never seen get rows of their own in the completed table.
+  const at::Tensor complete = complete_table(found, 3);
+  EXPECT_GT((complete[-1] - complete[-2]).norm().item<double>(), 0.1);
   CooccurrenceCounter again(vocabulary, 4);
   for (const auto& text : texts) again.add(text);
   EXPECT_TRUE(at::equal(ppmi_svd(again, width, 0.75, 3), found));

@@ -41,10 +41,10 @@ class CooccurrenceCounter {
 
 // U S^0.5 [V, width] f32 of the truncated SVD of the PPMI matrix
 //   M_ij = max(0, log(p_ij / (p_i q_j))),  p_i the share of i's pairs, q_j proportional to p_j^exponent.
-// Rows of tokens that occur in no pair are zero. Subspace iteration on the sparse matrix from a start keyed
-// by `seed`, until the singular values stand still to 1e-9 (their columns then to about 1e-4); the largest
-// entry of every column is positive, so that the result is determined. Throws Error (usage): fewer tokens
-// with pairs than `width`.
+// Rows of tokens that occur in no pair are zero. Subspace iteration with a Chebyshev filter on the sparse
+// matrix from a start keyed by `seed`, until the singular values stand still to 1e-9 (their columns then to
+// about 1e-4); the largest entry of every column is positive, so that the result is determined. Throws Error
+// (usage): fewer tokens with pairs than `width`.
 at::Tensor ppmi_svd(CooccurrenceCounter& counts, int64_t width, double exponent, uint64_t seed);
 
 }  // namespace elf

@@ -32,6 +32,10 @@ class LatentCodec {
   // Names weights and normalisation: equal digests, equal latents.
   virtual std::string digest() const = 0;
 
+  // Of the tokenizer whose ids it was made for; "" where that is not written down (an encoder that others
+  // made).
+  virtual std::string tokenizer_hash() const { return {}; }
+
   // The normalised table [V, D] f32 of a static source, undefined for a contextual one. For initialising the
   // unembedding.
   virtual at::Tensor token_table() const { return {}; }
@@ -40,5 +44,10 @@ class LatentCodec {
 // The source that `config` names, on `device`. Throws Error (usage): folder or file missing, tensors missing
 // or of the wrong shape, statistics made with another encoder or of another width, std not positive.
 std::unique_ptr<LatentCodec> make_latent_codec(const LatentsConfig& config, at::Device device);
+
+// Throws Error (usage) naming both unless the source fits this tokenizer: as many rows as it has ids, and
+// made for it, where it says for which. `path` is where the source lies.
+void require_tokenizer(const LatentCodec& codec, const std::string& path, const std::string& tokenizer_hash,
+                       int64_t tokenizer_size);
 
 }  // namespace elf

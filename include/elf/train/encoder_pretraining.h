@@ -16,7 +16,7 @@ struct EncoderPretrainingConfig {
   int64_t steps = 1000;  // 0 = the random start itself
   int64_t batch = 64;    // texts a step
   double lr = 1e-3;      // peak; AdamW
-  int64_t warmup = 100;  // steps; then a half cosine down to a tenth of the peak
+  int64_t warmup = 100;  // steps, at most a fifth of all; then a half cosine down to a tenth of the peak
   double weight_decay = 0.01;
   double grad_clip = 1.0;
   uint64_t seed = 0;
