@@ -70,6 +70,7 @@ class Trainer::Implementation {
   TrainOutcome run();
 
  private:
+  void initialise_weights();
   void resume_or_start(Resume resume);
   StepReport one_step();
   void fix_length();
@@ -85,8 +86,8 @@ class Trainer::Implementation {
   at::Device device_;
   ElfNet network_, averaged_;  // averaged_: holds the averages during validation
   std::unique_ptr<Optimizer> optimizer_;
-  Ema ema_;
   std::unique_ptr<LatentCodec> codec_;
+  Ema ema_;
   Loader train_data_;
   std::optional<MetricsLog> metrics_;
 
@@ -118,18 +119,30 @@ Trainer::Implementation::Implementation(const RunPlan& plan, at::Device device, 
       network_(config_.model, device),
       averaged_(config_.model, device),
       optimizer_(make_optimizer(config_.optimizer, network_.parameters())),
-      ema_((network_.initialise(config_.train.seed), network_.parameters()), config_.optimizer.ema_decay, config_.optimizer.ema_warmup),
       codec_(make_latent_codec(config_.latents, device)),
+      ema_((initialise_weights(), network_.parameters()), config_.optimizer.ema_decay, config_.optimizer.ema_warmup),
       train_data_(plan.train, loader_config(config_, *plan.tokenizer)),
       total_steps_(plan.steps) {
-  if (codec_->dim() != config_.model.latent_dim) {
-    usage_error(config_.latents.path, ": its width is ", codec_->dim(), ", but model.latent_dim is ", config_.model.latent_dim);
-  }
-  require_tokenizer(*codec_, config_.latents.path, plan.tokenizer->hash(), plan.tokenizer->size());
   for (const ParamRef& parameter : network_.parameters()) parameter.tensor.requires_grad_(true);
   warmup_steps_ = config_.optimizer.warmup_steps > 0 ? config_.optimizer.warmup_steps
                                                      : static_cast<int64_t>(std::llround(config_.optimizer.warmup_epochs * plan.steps_per_epoch));
   resume_or_start(resume);
+}
+
+void Trainer::Implementation::initialise_weights() {
+  if (codec_->dim() != config_.model.latent_dim) {
+    usage_error(config_.latents.path, ": its width is ", codec_->dim(), ", but model.latent_dim is ", config_.model.latent_dim);
+  }
+  require_tokenizer(*codec_, config_.latents.path, plan_.tokenizer->hash(), plan_.tokenizer->size());
+  network_.initialise(config_.train.seed);
+  if (!config_.latents.init_unembedding) return;
+  const at::Tensor table = codec_->token_table();
+  if (!table.defined()) usage_error("latents.init_unembedding needs latents.source: table");
+  TensorMap weights = network_.state();
+  at::Tensor unembedding = at::zeros_like(weights.at("unembed_kernel"));  // [D, V]; V may exceed the table's rows
+  unembedding.narrow(1, 0, table.size(0)).copy_(table.t());
+  weights["unembed_kernel"] = unembedding;
+  network_.load(weights);
 }
 
 void Trainer::Implementation::resume_or_start(Resume resume) {
