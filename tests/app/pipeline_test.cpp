@@ -33,8 +33,9 @@ class Pipeline : public ::testing::Test {
     must("elf-prepare tokenizer --input pairs.src pairs.tgt --vocab-size 64 --model-type char --extra-ids 0 --out chars");
     must("elf-prepare pairs --source pairs.src --target pairs.tgt --tokenizer chars --max-input-length 6 --max-length 14 --out pairs.h5");
     must("elf-prepare table --data pairs.h5 --kind gaussian --width 8 --out gauss");
-    must("elf-train --config docs.yaml --set train.steps=40 --out run40 --threads 1");
-    must("elf-train --config pairs.yaml --set train.steps=20 --out pairs-run --threads 1");
+    must("elf-train --config docs.yaml --out run40");
+    must("elf-train --config docs.yaml --set train.steps=400 --set train.valid_every=100 --out run400");
+    must("elf-train --config pairs.yaml --set train.steps=200 --out pairs-run");
   }
   static void TearDownTestSuite() { fs::remove_all(folder_); }
 
@@ -64,7 +65,8 @@ class Pipeline : public ::testing::Test {
            "sampling: {steps: 4}\n";
   }
 
-  static Outcome tool(const std::string& command) { return test::run(folder_, command); }
+  // One thread: bitwise comparisons need it, and tensors this small run no faster on two.
+  static Outcome tool(const std::string& command) { return test::run(folder_, "export OMP_NUM_THREADS=1; " + command); }
   static Outcome must(const std::string& command) {
     const Outcome outcome = tool(command);
     EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.err;
@@ -97,9 +99,9 @@ class Pipeline : public ::testing::Test {
 fs::path Pipeline::folder_;
 
 TEST_F(Pipeline, FortyStepsAreTwentyPlusTwentyBitwise) {
-  must("elf-train --config docs.yaml --set train.steps=20 --set optimizer.schedule=constant --out half --threads 1");
-  must("elf-train --config docs.yaml --set train.steps=40 --set optimizer.schedule=constant --out half --threads 1");
-  must("elf-train --config docs.yaml --set train.steps=40 --set optimizer.schedule=constant --out straight --threads 1");
+  must("elf-train --config docs.yaml --set train.steps=20 --set optimizer.schedule=constant --out half");
+  must("elf-train --config docs.yaml --set train.steps=40 --set optimizer.schedule=constant --out half");
+  must("elf-train --config docs.yaml --set train.steps=40 --set optimizer.schedule=constant --out straight");
   expect_equal_checkpoints("half/checkpoints/step-00000040", "straight/checkpoints/step-00000040");
   std::vector<int> steps;
   for (const json& line : metrics("half")) {
@@ -110,26 +112,26 @@ TEST_F(Pipeline, FortyStepsAreTwentyPlusTwentyBitwise) {
 
 TEST_F(Pipeline, AnInterruptedRunSavesAndGoesOn) {
   // Interrupted as soon as it has logged something; the same command ends it.
-  const std::string command = "elf-train --config docs.yaml --set train.steps=3000 --set train.valid_every=0 --set train.save_every=0 --out broken --threads 1";
+  const std::string command = "elf-train --config docs.yaml --set train.steps=3000 --set train.valid_every=0 --set train.save_every=0 --out broken";
   const Outcome first = tool(command + " & pid=$!; for i in $(seq 200); do grep -q loss broken/metrics.jsonl 2>/dev/null && break; sleep 0.05; done; kill -TERM $pid; wait $pid");
   EXPECT_EQ(first.code, 85) << first.err;
   EXPECT_TRUE(fs::exists(folder_ / "broken/checkpoints/latest"));
   const std::string at = slurp(folder_ / "broken/checkpoints/latest");
-  const Outcome second = tool("elf-train --config docs.yaml --set train.steps=" + std::to_string(std::stoi(at.substr(5)) + 5) + " --set train.valid_every=0 --out broken --threads 1");
+  const Outcome second = tool("elf-train --config docs.yaml --set train.steps=" + std::to_string(std::stoi(at.substr(5)) + 5) + " --set train.valid_every=0 --out broken");
   EXPECT_EQ(second.code, 0) << second.err;
   EXPECT_THAT(second.err, HasSubstr("resuming"));
 }
 
 // Evaluating and saving in between must not move anything (field case 21).
 TEST_F(Pipeline, ValidationAndSavingChangeNoWeight) {
-  must("elf-train --config docs.yaml --set train.steps=20 --set train.valid_every=4 --set train.save_every=4 --out watched --threads 1");
-  must("elf-train --config docs.yaml --set train.steps=20 --set train.valid_every=0 --set train.save_every=0 --out unwatched --threads 1");
+  must("elf-train --config docs.yaml --set train.steps=20 --set train.valid_every=4 --set train.save_every=4 --out watched");
+  must("elf-train --config docs.yaml --set train.steps=20 --set train.valid_every=0 --set train.save_every=0 --out unwatched");
   expect_equal_checkpoints("watched/checkpoints/step-00000020", "unwatched/checkpoints/step-00000020");
 }
 
 TEST_F(Pipeline, MicroBatchesGiveTheSameWeights) {
-  must("elf-train --config docs.yaml --set train.steps=5 --out whole --threads 1");
-  must("elf-train --config docs.yaml --set train.steps=5 --set train.micro_batch_size=3 --out parts --threads 1");
+  must("elf-train --config docs.yaml --set train.steps=5 --out whole");
+  must("elf-train --config docs.yaml --set train.steps=5 --set train.micro_batch_size=3 --out parts");
   const TensorMap whole = read_safetensors(folder_ / "whole/checkpoints/step-00000005/model.safetensors");
   for (const auto& [name, tensor] : read_safetensors(folder_ / "parts/checkpoints/step-00000005/model.safetensors")) {
     EXPECT_LT((tensor - whole.at(name)).norm().item<double>(), 1e-4 * whole.at(name).norm().item<double>() + 1e-6) << name;
@@ -137,29 +139,28 @@ TEST_F(Pipeline, MicroBatchesGiveTheSameWeights) {
 }
 
 TEST_F(Pipeline, TrainingLowersTheHeldOutLoss) {
-  must("elf-train --config docs.yaml --set train.steps=300 --set train.valid_every=50 --out longer");
   std::vector<double> losses;
-  for (const json& line : metrics("longer")) {
+  for (const json& line : metrics("run400")) {
     if (line.contains("valid_loss")) losses.push_back(line["valid_loss"]);
   }
   ASSERT_GE(losses.size(), 2u);
-  EXPECT_LT(losses.back(), 0.8 * losses.front());
+  EXPECT_LT(losses.back(), 0.9 * losses.front());
 }
 
 TEST_F(Pipeline, SamplesDoNotDependOnTheBatch) {
-  const std::string sample = "elf-sample --model run40 --num-samples 7 --seed 5 --threads 1 --batch-size ";
+  const std::string sample = "elf-sample --model run400 --num-samples 7 --seed 5 --batch-size ";
   const std::string one = must(sample + "1").out;
   EXPECT_EQ(std::count(one.begin(), one.end(), '\n'), 7);
   EXPECT_EQ(must(sample + "3").out, one);
   EXPECT_EQ(must(sample + "16").out, one);
-  EXPECT_NE(must("elf-sample --model run40 --num-samples 7 --seed 6 --threads 1").out, one);
+  EXPECT_NE(must("elf-sample --model run400 --num-samples 7 --seed 6").out, one);
   // Fewer samples are the first ones of more.
-  EXPECT_EQ(one.find(must("elf-sample --model run40 --num-samples 3 --seed 5 --threads 1").out), 0u);
+  EXPECT_EQ(one.find(must("elf-sample --model run400 --num-samples 3 --seed 5").out), 0u);
 }
 
 TEST_F(Pipeline, OneOutputAnInput) {
   spill(folder_ / "inputs.txt", "king\n\nabcdefghijklmnop\nmen\n");
-  const std::string sample = "elf-sample --model pairs-run --input inputs.txt --seed 1 --threads 1 --cfg 2 --format jsonl --batch-size ";
+  const std::string sample = "elf-sample --model pairs-run --input inputs.txt --seed 1 --cfg 2 --format jsonl --batch-size ";
   const std::string all = must(sample + "4").out;
   EXPECT_EQ(must(sample + "1").out, all);
   std::istringstream lines(all);
@@ -173,7 +174,7 @@ TEST_F(Pipeline, OneOutputAnInput) {
 }
 
 TEST_F(Pipeline, ScoresReadSamples) {
-  must("elf-sample --model run40 --num-samples 5 --format jsonl --output samples.jsonl");
+  must("elf-sample --model run400 --num-samples 5 --format jsonl --output samples.jsonl");
   const json scores = json::parse(must("elf-eval diversity --input samples.jsonl --json").out);
   EXPECT_EQ(scores.at("samples"), 5);
   EXPECT_TRUE(scores.contains("entropy") && scores.contains("distinct") && scores.contains("rep4"));
@@ -213,7 +214,7 @@ TEST_F(Pipeline, TruncatedWeightsAreRefused) {
   fs::resize_file(weights, fs::file_size(weights) - 1);
   expect_refusal("elf-sample --model cut --num-samples 1 --output bad.txt", {"ema.safetensors", "bytes"}, "bad.txt");
   // The run itself goes on from the checkpoint before, and says so.
-  const Outcome resumed = must("elf-train --config docs.yaml --set train.steps=40 --out cut --threads 1");
+  const Outcome resumed = must("elf-train --config docs.yaml --set train.steps=40 --out cut");
   EXPECT_THAT(resumed.err, HasSubstr("skipped"));
   expect_equal_checkpoints("cut/checkpoints/step-00000040", "run40/checkpoints/step-00000040");
 }
