@@ -67,8 +67,6 @@ void fields(V& v, LatentsConfig& c) {
   v("std", c.std, above(0), "0.2 in all published runs; tables are made with mean 0 and std 1");
   v("statistics", c.statistics, path(),
     "a file of `elf-prepare statistics`: mean and std per channel in place of the two numbers; empty = none");
-  v("init_unembedding", c.init_unembedding, any(),
-    "table: the unembedding starts as the transposed table; short runs decode sooner");
 }
 
 template <class V>

@@ -135,14 +135,6 @@ void Trainer::Implementation::initialise_weights() {
   }
   require_tokenizer(*codec_, config_.latents.path, plan_.tokenizer->hash(), plan_.tokenizer->size());
   network_.initialise(config_.train.seed);
-  if (!config_.latents.init_unembedding) return;
-  const at::Tensor table = codec_->token_table();
-  if (!table.defined()) usage_error("latents.init_unembedding needs latents.source: table");
-  TensorMap weights = network_.state();
-  at::Tensor unembedding = at::zeros_like(weights.at("unembed_kernel"));  // [D, V]; V may exceed the table's rows
-  unembedding.narrow(1, 0, table.size(0)).copy_(table.t());
-  weights["unembed_kernel"] = unembedding;
-  network_.load(weights);
 }
 
 void Trainer::Implementation::resume_or_start(Resume resume) {

@@ -13,8 +13,6 @@ struct LatentsConfig {
   double mean = 0.0;       // latents = (encoder output - mean) / std
   double std = 0.2;        // 0.2 in all published configurations; tables are made with mean 0 and std 1
   std::string statistics;  // "" or a file of `elf-prepare statistics`: per-channel mean and std in place of the two scalars
-  bool init_unembedding = false;  // table: the unembedding starts as the transposed table (short runs decode sooner)
-
   bool operator==(const LatentsConfig&) const = default;
 };
 
