@@ -11,6 +11,31 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+ELF_VECTOR_CLONES void norm_rows(const float* __restrict x, const float* __restrict w, int64_t rows,
+                                 int64_t width, double eps, float* __restrict y, float* __restrict inverse) {
+  for (int64_t row = 0; row < rows; ++row, x += width, y += width) {
+    const float r = inverse[row] = inverse_rms(x, width, eps);
+    for (int64_t i = 0; i < width; ++i) y[i] = x[i] * r * w[i];
+  }
+}
+
+// With n = x r the normed input and h = g w: dx = r (h - n mean(h n)); dw, the sum over rows of g n, is added
+// to.
+ELF_VECTOR_CLONES void norm_rows_backward(const float* __restrict g, const float* __restrict x,
+                                          const float* __restrict w, const float* __restrict inverse,
+                                          int64_t rows, int64_t width, float* __restrict dx,
+                                          float* __restrict dw) {
+  for (int64_t row = 0; row < rows; ++row, g += width, x += width, dx += width) {
+    const float r = inverse[row];
+    const float dot = sum_of(width, [=](int64_t i) { return g[i] * w[i] * x[i]; });
+    const float scale = dot * r * r / static_cast<float>(width);
+    for (int64_t i = 0; i < width; ++i) {
+      dx[i] = r * (g[i] * w[i] - x[i] * scale);
+      dw[i] += g[i] * x[i] * r;
+    }
+  }
+}
+
 // y and the inverse root mean square of each row; x contiguous.
 std::pair<at::Tensor, at::Tensor> forward_cpu(const at::Tensor& x, const at::Tensor& weight, double eps) {
   const int64_t width = x.size(-1), rows = width == 0 ? 0 : x.numel() / width;
@@ -20,17 +45,12 @@ std::pair<at::Tensor, at::Tensor> forward_cpu(const at::Tensor& x, const at::Ten
   float* y_data = y.data_ptr<float>();
   float* inverse_data = inverse.data_ptr<float>();
   parallel_for(rows, rows_per_piece(width), [=](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const float* in = x_data + row * width;
-      float* out = y_data + row * width;
-      const float r = inverse_data[row] = inverse_rms(in, width, eps);
-      for (int64_t i = 0; i < width; ++i) out[i] = in[i] * r * w[i];
-    }
+    norm_rows(x_data + begin * width, w, end - begin, width, eps, y_data + begin * width,
+              inverse_data + begin);
   });
   return {y, inverse};
 }
 
-// With n = x r the normed input and h = g w: dx = r (h - n mean(h n)), dw = sum over rows of g n.
 std::pair<at::Tensor, at::Tensor> backward_cpu(const at::Tensor& grad, const at::Tensor& x,
                                                const at::Tensor& weight, const at::Tensor& inverse) {
   const int64_t width = x.size(-1), rows = inverse.numel();
@@ -43,19 +63,8 @@ std::pair<at::Tensor, at::Tensor> backward_cpu(const at::Tensor& grad, const at:
   float* dx_data = grad_x.data_ptr<float>();
   float* dw_data = grad_w.data_ptr<float>();
   parallel_for(rows, piece, [=](int64_t begin, int64_t end) {
-    float* dw = dw_data + begin / piece * width;
-    for (int64_t row = begin; row < end; ++row) {
-      const float* g = g_data + row * width;
-      const float* in = x_data + row * width;
-      float* dx = dx_data + row * width;
-      const float r = inverse_data[row];
-      const float dot = sum_of(width, [=](int64_t i) { return g[i] * w[i] * in[i]; });
-      const float scale = dot * r * r / static_cast<float>(width);
-      for (int64_t i = 0; i < width; ++i) {
-        dx[i] = r * (g[i] * w[i] - in[i] * scale);
-        dw[i] += g[i] * in[i] * r;
-      }
-    }
+    norm_rows_backward(g_data + begin * width, x_data + begin * width, w, inverse_data + begin, end - begin,
+                       width, dx_data + begin * width, dw_data + begin / piece * width);
   });
   return {grad_x, grad_w.sum(0)};
 }

@@ -2,6 +2,10 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
+#include <vector>
+
+#include "elf/tensor/parallel.h"
 #include "kernels.h"
 
 namespace elf::nn {
@@ -10,10 +14,60 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+ELF_VECTOR_CLONES void gate_rows(const float* __restrict ab, int64_t rows, int64_t inner,
+                                 float* __restrict out) {
+  for (int64_t row = 0; row < rows; ++row, ab += 2 * inner, out += inner) {
+    ELF_SHORT_LOOP for (int64_t i = 0; i < inner; ++i) out[i] =
+        ab[i] * ab[inner + i] / (1.0f + fast_exp(-ab[i]));
+  }
+}
+
+// With s = sigmoid(a): d(a s b) = g b s (1 + a (1 - s)) da + g a s db.
+ELF_VECTOR_CLONES void gate_rows_backward(const float* __restrict grad, const float* __restrict ab,
+                                          int64_t rows, int64_t inner, float* __restrict grad_ab) {
+  for (int64_t row = 0; row < rows; ++row, grad += inner, ab += 2 * inner, grad_ab += 2 * inner) {
+    ELF_SHORT_LOOP for (int64_t i = 0; i < inner; ++i) {
+      const float a = ab[i], s = 1.0f / (1.0f + fast_exp(-a));
+      grad_ab[i] = grad[i] * ab[inner + i] * s * (1.0f + a * (1.0f - s));
+      grad_ab[inner + i] = grad[i] * a * s;
+    }
+  }
+}
+
 at::Tensor forward_only(const at::Tensor& ab) {
   const int64_t inner = ab.size(-1) / 2;
-  at::Tensor gate = at::silu(ab.narrow(-1, 0, inner));
-  return gate.mul_(ab.narrow(-1, inner, inner));  // in place: nobody else holds the gate
+  if (!on_cpu_in_float(ab)) return at::silu(ab.narrow(-1, 0, inner)) * ab.narrow(-1, inner, inner);
+  std::vector<int64_t> sizes = ab.sizes().vec();
+  sizes.back() = inner;
+  const at::Tensor out = at::empty(sizes, ab.options().requires_grad(false));
+  const float* in_data = ab.const_data_ptr<float>();
+  float* out_data = out.data_ptr<float>();
+  parallel_for(ab.numel() / std::max<int64_t>(1, 2 * inner), rows_per_piece(2 * inner),
+               [=](int64_t begin, int64_t end) {
+                 gate_rows(in_data + begin * 2 * inner, end - begin, inner, out_data + begin * inner);
+               });
+  return out;
+}
+
+// Both halves are written into one tensor: no concatenation.
+at::Tensor backward_only(const at::Tensor& grad, const at::Tensor& ab) {
+  const int64_t inner = ab.size(-1) / 2;
+  const at::Tensor grad_ab = at::empty_like(ab);
+  if (on_cpu_in_float(ab)) {
+    const float *g_data = grad.const_data_ptr<float>(), *in_data = ab.const_data_ptr<float>();
+    float* out_data = grad_ab.data_ptr<float>();
+    parallel_for(ab.numel() / std::max<int64_t>(1, 2 * inner), rows_per_piece(2 * inner),
+                 [=](int64_t begin, int64_t end) {
+                   gate_rows_backward(g_data + begin * inner, in_data + begin * 2 * inner, end - begin, inner,
+                                      out_data + begin * 2 * inner);
+                 });
+    return grad_ab;
+  }
+  const at::Tensor a = ab.narrow(-1, 0, inner), b = ab.narrow(-1, inner, inner);
+  at::Tensor grad_a = grad_ab.narrow(-1, 0, inner), grad_b = grad_ab.narrow(-1, inner, inner);
+  at::mul_out(grad_b, grad, at::silu(a));
+  at::silu_backward_out(grad_a, at::mul(grad, b), a);
+  return grad_ab;
 }
 
 struct GatedSilu : public torch::autograd::Function<GatedSilu> {
@@ -21,24 +75,16 @@ struct GatedSilu : public torch::autograd::Function<GatedSilu> {
     ctx->save_for_backward({ab});
     return forward_only(ab);
   }
-  // Both halves are written into one tensor: no concatenation.
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    const at::Tensor ab = ctx->get_saved_variables()[0];
-    const int64_t inner = ab.size(-1) / 2;
-    const at::Tensor a = ab.narrow(-1, 0, inner), b = ab.narrow(-1, inner, inner);
-    const at::Tensor grad_ab = at::empty_like(ab);
-    at::Tensor grad_a = grad_ab.narrow(-1, 0, inner), grad_b = grad_ab.narrow(-1, inner, inner);
-    const at::Tensor& grad = grads[0];
-    at::mul_out(grad_b, grad, at::silu(a));
-    at::silu_backward_out(grad_a, at::mul(grad, b), a);
-    return {grad_ab};
+    return {backward_only(grads[0].contiguous(), ctx->get_saved_variables()[0])};
   }
 };
 
 }  // namespace
 
 at::Tensor gated_silu(const at::Tensor& ab) {
-  return needs_graph({ab}) ? GatedSilu::apply(ab) : forward_only(ab);
+  const at::Tensor whole = ab.contiguous();
+  return needs_graph({whole}) ? GatedSilu::apply(whole) : forward_only(whole);
 }
 
 at::Tensor SwiGlu::operator()(const at::Tensor& x,

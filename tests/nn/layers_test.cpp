@@ -10,6 +10,8 @@
 #include <set>
 #include <thread>
 
+#include "../src/nn/kernels.h"
+#include "../src/nn/short_attention.h"
 #include "elf/base/error.h"
 #include "elf/nn/attention.h"
 #include "elf/nn/dropout.h"
@@ -117,6 +119,39 @@ TEST(Attention, EqualsSoftmaxWrittenOut) {
   EXPECT_TRUE(all_close(layer(x, rope, prefix, key_mask), output(scores), 1e-5, 1e-5));
 }
 
+// Values and gradients of the loop for short sequences against ATen's attention; long sequences and odd
+// widths go to ATen anyway.
+TEST(Attention, ShortSequencesEqualAten) {
+  for (const auto& [length, dim] :
+       {std::pair<int64_t, int64_t>{1, 16}, {15, 32}, {16, 48}, {27, 32}, {48, 64}}) {
+    const std::vector<int64_t> shape{3, length, 2, dim};  // [B, S, N, d]
+    const auto heads_first = [](const at::Tensor& x) { return x.transpose(1, 2); };
+    const std::vector<at::Tensor> inputs{numbers(1, shape) * 2, numbers(2, shape), numbers(3, shape)};
+    ASSERT_TRUE(serves_short_attention(heads_first(inputs[0])));
+    expect_same(
+        [&](const auto& in) {
+          return std::vector{short_attention(heads_first(in[0]), heads_first(in[1]), heads_first(in[2]))};
+        },
+        [&](const auto& in) {
+          const at::Tensor out =
+              at::scaled_dot_product_attention(heads_first(in[0]), heads_first(in[1]), heads_first(in[2]));
+          return std::vector{out.transpose(1, 2).flatten(2)};
+        },
+        inputs);
+  }
+  EXPECT_FALSE(serves_short_attention(at::zeros({1, 1, 49, 32})));
+  EXPECT_FALSE(serves_short_attention(at::zeros({1, 1, 4, 12})));
+}
+
+TEST(Attention, ExtremeScoresStayFinite) {
+  const at::Tensor q = numbers(1, {1, 2, 5, 16}) * 1e4, k = numbers(2, {1, 2, 5, 16}),
+                   v = numbers(3, {1, 2, 5, 16});
+  EXPECT_TRUE(all_close(short_attention(q, k, v),
+                        at::scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2), 1e-4, 1e-4));
+  const at::Tensor broken = short_attention(q * NAN, k, v);
+  EXPECT_TRUE(broken.isnan().all().item<bool>());  // a broken network must show
+}
+
 TEST(SwiGlu, EqualsPlain) {
   expect_same([](const auto& in) { return std::vector{gated_silu(in[0])}; },
               [](const auto& in) {
@@ -124,6 +159,22 @@ TEST(SwiGlu, EqualsPlain) {
                 return std::vector{at::silu(halves[0]) * halves[1]};
               },
               {numbers(1, {5, 33, 2 * 43})});
+}
+
+TEST(SwiGlu, LargeAndBrokenNumbers) {
+  const at::Tensor gate = at::tensor({-1e4f, -100.0f, -30.0f, 30.0f, 100.0f, 1e4f}).repeat({4});
+  const at::Tensor ab = at::cat({gate, at::ones({24})});
+  EXPECT_TRUE(all_close(gated_silu(ab), at::silu(gate), 1e-6, 1e-30));
+  EXPECT_TRUE(gated_silu(ab * NAN).isnan().all().item<bool>());
+}
+
+TEST(Kernels, FastExpIsExpToRounding) {  // 3e-7 relative
+  double worst = 0;
+  for (float x = -87.0f; x < 88.0f; x += 0.0137f) {
+    worst = std::max(worst, std::abs(fast_exp(x) / std::exp(static_cast<double>(x)) - 1));
+  }
+  EXPECT_LT(worst, 3e-7);
+  EXPECT_EQ(fast_exp(0.0f), 1.0f);
 }
 
 TEST(SwiGlu, InnerWidths) {
