@@ -43,7 +43,7 @@ void resolve(RecordSource& source, const TextFlags& flags) {
 
 void print(const PrepareReport& report, bool json) {
   if (json) {
-    std::cout << report_json(report).dump() << "\n";
+    std::cout << report_json(report).dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
   } else {
     std::cout << report_text(report);
   }

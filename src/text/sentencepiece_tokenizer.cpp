@@ -155,7 +155,7 @@ int64_t SentencePieceTokenizer::size() const {
   return impl_->size();
 }
 int64_t SentencePieceTokenizer::pieces() const {
-  return impl_->count();
+  return size() - extra_ids();
 }
 int SentencePieceTokenizer::extra_ids() const {
   return impl_->extra_ids;
@@ -253,7 +253,7 @@ int32_t SentencePieceTokenizer::id_of(std::string_view piece) const {
 }
 
 bool SentencePieceTokenizer::is_special(int64_t id) const {
-  return impl_->is_special(id);
+  return id >= 0 && id < size() && impl_->pieces[static_cast<size_t>(id)].special;
 }
 
 std::vector<std::string> SentencePieceTokenizer::unknown_stretches(std::string_view text) const {

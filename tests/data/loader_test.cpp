@@ -35,7 +35,7 @@ std::shared_ptr<const Dataset> make_pairs(const TemporaryFolder& folder, int64_t
   return std::make_shared<const Dataset>(Dataset::open(folder / "p.h5"));
 }
 
-bool equal(const at::Tensor& a, const at::Tensor& b) {
+bool same(const at::Tensor& a, const at::Tensor& b) {
   return a.sizes() == b.sizes() && at::equal(a, b);
 }
 
@@ -55,9 +55,9 @@ TEST(Loader, DoesNotDependOnTheSplit) {
         samples.insert(samples.end(), batch.samples.begin(), batch.samples.end());
         rows.insert(rows.end(), batch.rows.begin(), batch.rows.end());
       }
-      EXPECT_TRUE(equal(at::cat(ids), whole.ids));
-      EXPECT_TRUE(equal(at::cat(valid), whole.valid_mask));
-      EXPECT_TRUE(equal(at::cat(cond), whole.cond_mask));
+      EXPECT_TRUE(same(at::cat(ids), whole.ids));
+      EXPECT_TRUE(same(at::cat(valid), whole.valid_mask));
+      EXPECT_TRUE(same(at::cat(cond), whole.cond_mask));
       EXPECT_EQ(samples, whole.samples);
       EXPECT_EQ(rows, whole.rows);
     }
@@ -97,11 +97,11 @@ TEST(Loader, PadsAndMasks) {
   const auto data = make_pairs(folder, 3);
   const Batch batch = sequential_batch(*data, 1, 2, 6, /*pad_id=*/1);
   EXPECT_TRUE(
-      equal(batch.ids, at::tensor({900, 900, 2, 1, 1, 1, 900, 900, 900, 3, 1, 1}, at::kLong).view({2, 6})));
-  EXPECT_TRUE(equal(batch.valid_mask.to(at::kLong),
-                    at::tensor({1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 0}, at::kLong).view({2, 6})));
-  EXPECT_TRUE(equal(batch.cond_mask.to(at::kLong),
-                    at::tensor({1, 1, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0}, at::kLong).view({2, 6})));
+      same(batch.ids, at::tensor({900, 900, 2, 1, 1, 1, 900, 900, 900, 3, 1, 1}, at::kLong).view({2, 6})));
+  EXPECT_TRUE(same(batch.valid_mask.to(at::kLong),
+                   at::tensor({1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 0}, at::kLong).view({2, 6})));
+  EXPECT_TRUE(same(batch.cond_mask.to(at::kLong),
+                   at::tensor({1, 1, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0}, at::kLong).view({2, 6})));
   EXPECT_THAT(batch.samples, ElementsAre(1, 2));
   EXPECT_THAT(batch.rows, ElementsAre(1, 2));
   EXPECT_EQ(sequential_batch(*data, 0, 1, 0, 0).length(), 8);
