@@ -43,7 +43,7 @@ void resolve(RecordSource& source, const TextFlags& flags) {
 
 void print(const PrepareReport& report, bool json) {
   if (json) {
-    std::cout << report_json(report).dump() << "\n";
+    std::cout << report_json(report).dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
   } else {
     std::cout << report_text(report);
   }
@@ -79,7 +79,7 @@ void add_tokenizer_command(CLI::App& app, Commands& commands) {
   struct State : TextFlags {
     TokenizerTraining training;
     std::string out;
-    bool no_dummy_prefix = false;
+    bool dummy_prefix = true, extra_spaces = false;
   };
   const auto state = std::make_shared<State>();
   TokenizerTraining& t = state->training;
@@ -93,12 +93,16 @@ void add_tokenizer_command(CLI::App& app, Commands& commands) {
       ->capture_default_str();
   command.add_option("--extra-ids", t.extra_ids, "Sentinels <extra_id_N> after the pieces")
       ->capture_default_str();
-  command.add_option("--normalization", t.normalization, "nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf or identity")
-      ->capture_default_str();
+  command.add_option(
+      "--normalization", t.normalization,
+      "nmt_nfkc (default), nfkc, nmt_nfkc_cf, nfkc_cf (case folded) or identity (default of word and char)");
   command.add_option("--character-coverage", t.character_coverage,
                      "Share of the characters kept; 0 = 0.9995, for word and char 1");
-  command.add_flag("--no-dummy-prefix", state->no_dummy_prefix, "No blank before the text");
-  command.add_flag("--keep-extra-spaces", t.keep_extra_spaces, "Keep runs of blanks and blanks at the ends");
+  CLI::Option* prefix = command.add_flag("--dummy-prefix,!--no-dummy-prefix", state->dummy_prefix,
+                                         "A blank before the text (default: yes, for char no)");
+  CLI::Option* spaces =
+      command.add_flag("--keep-extra-spaces,!--no-keep-extra-spaces", state->extra_spaces,
+                       "Keep runs of blanks and blanks at the ends (default: no, for char yes)");
   command.add_flag("--byte-fallback", t.byte_fallback,
                    "Byte pieces for characters without a piece (unigram, bpe)");
   command.add_flag("--soft-vocab-limit", t.soft_vocab_limit,
@@ -113,12 +117,13 @@ void add_tokenizer_command(CLI::App& app, Commands& commands) {
       "  elf-prepare tokenizer --input train.txt --vocab-size 8000 --out tok\n"
       "  elf-prepare tokenizer --input words.txt --vocab-size 2003 --model-type word --extra-ids 0 --out "
       "tok\n"
-      "  elf-prepare tokenizer --input a.txt b.txt --vocab-size 200 --model-type char --extra-ids 0 \\\n"
-      "      --normalization identity --no-dummy-prefix --keep-extra-spaces --out tok");
-  commands["tokenizer"] = [state](const CommonOptions&) {
+      "  elf-prepare tokenizer --input a.txt b.txt --vocab-size 200 --model-type char --extra-ids 0 --out "
+      "tok");
+  commands["tokenizer"] = [state, prefix, spaces](const CommonOptions&) {
     TokenizerTraining& training = state->training;
     resolve(training.source, *state);
-    training.add_dummy_prefix = !state->no_dummy_prefix;
+    if (prefix->count() > 0) training.add_dummy_prefix = state->dummy_prefix;
+    if (spaces->count() > 0) training.keep_extra_spaces = state->extra_spaces;
     log_info(cat("training a ", training.model_type, " tokenizer of ", training.vocab_size, " pieces"));
     const TrainedTokenizer trained = train_tokenizer(training);
     trained.tokenizer.save(state->out);

@@ -171,8 +171,10 @@ class Rows {
     }
     if (ids.size() > length) {
       if (o_.long_text == LongText::kDrop) return false;
-      ++(o_.long_text == LongText::kSplit ? report.split : report.truncated);
+      if (ids.size() > length + (o_.eos ? 1 : 0))
+        ++(o_.long_text == LongText::kSplit ? report.split : report.truncated);
       if (o_.long_text == LongText::kTruncate) ids.resize(length);
+      if (ids.size() % length == 1 && ids.back() == eos_) ids.pop_back();  // no row of an EOS alone
     }
     write_rows(ids, /*rest=*/true);
     return true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <sstream>
 #include <thread>
 
 #include "elf/text/unicode.h"
@@ -76,11 +77,12 @@ void ColumnCounter::add(const EncodedText& text) {
     }
   };
   for (const std::string& stretch : text.unknown) {
-    if (words_) {
-      note(std::string(strip_space(stretch, true, true)));
-    } else {
+    if (!words_) {
       for (const std::string_view character : characters(stretch)) note(std::string(character));
+      continue;
     }
+    std::istringstream words(stretch);
+    for (std::string word; words >> word;) note(word);
   }
 }
 

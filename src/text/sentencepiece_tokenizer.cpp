@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::string_view kBlankMark = "\xE2\x96\x81";  // U+2581, SentencePiece's blank
 constexpr std::string_view kExtraPrefix = "<extra_id_";
+constexpr size_t kLongestSpecial =
+    64;  // bytes looked at for a special token: a text of nothing but "<" stays cheap
 constexpr const char* kModelName = "spiece.model";
 constexpr const char* kConfigName = "tokenizer_config.json";
 
@@ -32,17 +34,24 @@ int extra_ids_of(const fs::path& config) {
   return json["extra_ids"].get<int>();
 }
 
-// With the piece's blank marks as blanks; dropped instead where `drop_blanks`.
-void append_piece(std::string& text, std::string_view piece, bool drop_blanks) {
-  for (size_t at = 0; at < piece.size();) {
-    if (piece.substr(at).starts_with(kBlankMark)) {
-      if (!drop_blanks) text += ' ';
-      at += kBlankMark.size();
-    } else {
-      text += piece[at++];
-    }
+// The piece with `blank` for each of its blank marks.
+std::string with_blanks(std::string_view piece, std::string_view blank) {
+  std::string text;
+  for (size_t at; (at = piece.find(kBlankMark)) != std::string_view::npos;
+       piece.remove_prefix(at + kBlankMark.size())) {
+    text.append(piece.substr(0, at)).append(blank);
   }
+  return text.append(piece);
 }
+
+// What decoding needs to know of an id.
+struct Piece {
+  std::string written;   // as the model has it: "\u2581the"
+  std::string inside;    // in the middle of a text: " the"
+  std::string at_start;  // at its start, where the model puts a blank of its own: "the"
+  bool special = false;  // pad, eos, unk, control
+  int byte = -1;         // of a byte piece
+};
 
 }  // namespace
 
@@ -51,15 +60,14 @@ struct SentencePieceTokenizer::Impl {
   text::ModelFacts facts;
   int extra_ids = 0;
   sentencepiece::SentencePieceProcessor processor;
-  std::vector<std::string> pieces;
+  std::vector<Piece> pieces;
   std::unordered_map<std::string, int32_t> specials;  // written form of pad, eos, unk
 
-  int64_t count() const { return static_cast<int64_t>(pieces.size()); }
-  int64_t size() const { return count() + extra_ids; }
+  int64_t size() const { return static_cast<int64_t>(pieces.size()); }
 
   // The special token at the start of `rest`: its id and its length in bytes; -1 when there is none.
   int32_t special_at(std::string_view rest, size_t& length) const {
-    const size_t end = rest.find('>');
+    const size_t end = rest.substr(0, kLongestSpecial).find('>');
     if (end == std::string_view::npos) return -1;
     const std::string_view token = rest.substr(0, end + 1);
     length = token.size();
@@ -82,10 +90,23 @@ struct SentencePieceTokenizer::Impl {
     ids.insert(ids.end(), found.begin(), found.end());
   }
 
-  bool is_special(int64_t id) const {
-    if (id < 0 || id >= size()) return false;
-    return id >= count() || processor.IsControl(static_cast<int>(id)) ||
-           processor.IsUnknown(static_cast<int>(id));
+  // Of the model's pieces and, after them, the extra ids.
+  void fill_pieces() {
+    const int known = processor.GetPieceSize();
+    for (int id = 0; id < known; ++id) {
+      Piece piece{processor.IdToPiece(id), "", "", processor.IsControl(id) || processor.IsUnknown(id), -1};
+      piece.inside = with_blanks(piece.written, " ");
+      piece.at_start = with_blanks(piece.written, facts.add_dummy_prefix ? "" : " ");
+      if (processor.IsByte(id)) piece.byte = std::stoi(piece.written.substr(3, 2), nullptr, 16);  // <0xE4>
+      pieces.push_back(std::move(piece));
+    }
+    for (int number = extra_ids - 1; number >= 0; --number) {
+      const std::string written = cat(kExtraPrefix, number, ">");
+      pieces.push_back({written, written, written, true, -1});
+    }
+    for (const int id : {processor.pad_id(), processor.eos_id(), processor.unk_id()}) {
+      if (id >= 0) specials[pieces[static_cast<size_t>(id)].written] = id;
+    }
   }
 };
 
@@ -112,11 +133,7 @@ SentencePieceTokenizer SentencePieceTokenizer::from_bytes(const std::string& mod
   impl->model = model;
   impl->extra_ids = extra_ids;
   impl->hash = digest(cat(model, "\nextra_ids ", extra_ids));
-  for (int id = 0; id < impl->processor.GetPieceSize(); ++id)
-    impl->pieces.push_back(impl->processor.IdToPiece(id));
-  for (int id : {impl->processor.pad_id(), impl->processor.eos_id(), impl->processor.unk_id()}) {
-    if (id >= 0) impl->specials[impl->pieces[static_cast<size_t>(id)]] = id;
-  }
+  impl->fill_pieces();
   return SentencePieceTokenizer(std::move(impl));
 }
 
@@ -138,7 +155,7 @@ int64_t SentencePieceTokenizer::size() const {
   return impl_->size();
 }
 int64_t SentencePieceTokenizer::pieces() const {
-  return impl_->count();
+  return size() - extra_ids();
 }
 int SentencePieceTokenizer::extra_ids() const {
   return impl_->extra_ids;
@@ -191,18 +208,18 @@ std::vector<int32_t> SentencePieceTokenizer::encode_plain(std::string_view text)
 
 std::string SentencePieceTokenizer::decode(const std::vector<int32_t>& ids, DecodeOptions options) const {
   std::string text;
-  // The blank that encoding put before the text is not part of it: the first token loses its blanks.
-  bool first = impl_->facts.add_dummy_prefix;
-  bool bytes = false;
+  bool start = true, bytes = false;
   for (const int32_t id : ids) {
-    if (id < 0 || id >= size() || (options.skip_special && is_special(id))) continue;
-    if (id < pieces() && impl_->processor.IsByte(id)) {
-      text += static_cast<char>(std::stoi(impl_->pieces[static_cast<size_t>(id)].substr(3, 2), nullptr, 16));
+    if (id < 0 || id >= size()) continue;
+    const Piece& piece = impl_->pieces[static_cast<size_t>(id)];
+    if (options.skip_special && piece.special) continue;
+    if (piece.byte >= 0) {
+      text += static_cast<char>(piece.byte);
       bytes = true;
     } else {
-      append_piece(text, piece(id), first);
+      text += start ? piece.at_start : piece.inside;
     }
-    first = false;
+    start = false;
   }
   if (bytes) text = replace_bad_text(text);
   return options.clean_up ? clean_up_spaces(std::move(text)) : text;
@@ -225,9 +242,7 @@ std::string SentencePieceTokenizer::decode_plain(const std::vector<int32_t>& ids
 }
 
 std::string SentencePieceTokenizer::piece(int64_t id) const {
-  if (id < 0 || id >= size()) return "";
-  if (id < pieces()) return impl_->pieces[static_cast<size_t>(id)];
-  return cat(kExtraPrefix, size() - 1 - id, ">");
+  return id < 0 || id >= size() ? "" : impl_->pieces[static_cast<size_t>(id)].written;
 }
 
 int32_t SentencePieceTokenizer::id_of(std::string_view piece) const {
@@ -238,7 +253,7 @@ int32_t SentencePieceTokenizer::id_of(std::string_view piece) const {
 }
 
 bool SentencePieceTokenizer::is_special(int64_t id) const {
-  return impl_->is_special(id);
+  return id >= 0 && id < size() && impl_->pieces[static_cast<size_t>(id)].special;
 }
 
 std::vector<std::string> SentencePieceTokenizer::unknown_stretches(std::string_view text) const {

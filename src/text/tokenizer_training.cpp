@@ -71,14 +71,13 @@ class Sentences : public sentencepiece::SentenceIterator {
   size_t at_ = 0;
 };
 
-bool needs_soft_limit(const TokenizerTraining& t) {
-  return t.soft_vocab_limit || t.model_type == "word" || t.model_type == "char";
-}
-
 std::unordered_map<std::string, std::string> trainer_arguments(const TokenizerTraining& t) {
   const auto flag = [](bool value) { return std::string(value ? "true" : "false"); };
-  const bool whole = t.model_type == "word" || t.model_type == "char";
+  const bool character = t.model_type == "char", whole = character || t.model_type == "word";
   const double coverage = t.character_coverage > 0 ? t.character_coverage : whole ? 1.0 : 0.9995;
+  const std::string normalization = !t.normalization.empty() ? t.normalization
+                                    : whole                  ? "identity"
+                                                             : "nmt_nfkc";
   return {
       {"model_type", t.model_type},
       {"vocab_size", std::to_string(t.vocab_size)},
@@ -87,11 +86,11 @@ std::unordered_map<std::string, std::string> trainer_arguments(const TokenizerTr
       {"unk_id", "2"},
       {"bos_id", "-1"},
       {"character_coverage", std::to_string(coverage)},
-      {"hard_vocab_limit", flag(!needs_soft_limit(t))},
+      {"hard_vocab_limit", flag(!t.soft_vocab_limit && !whole)},
       {"byte_fallback", flag(t.byte_fallback)},
-      {"normalization_rule_name", t.normalization},
-      {"add_dummy_prefix", flag(t.add_dummy_prefix)},
-      {"remove_extra_whitespaces", flag(!t.keep_extra_spaces)},
+      {"normalization_rule_name", normalization},
+      {"add_dummy_prefix", flag(t.add_dummy_prefix.value_or(!character))},
+      {"remove_extra_whitespaces", flag(!t.keep_extra_spaces.value_or(character))},
       {"max_sentence_length", "1000000000"},  // no line is silently left out
       {"num_threads", "16"},                  // part of the result: sums are made thread by thread
       {"minloglevel", "2"},
@@ -105,7 +104,7 @@ void check(const TokenizerTraining& t) {
   if (!one_of(t.model_type, {"unigram", "bpe", "word", "char"})) {
     usage_error("model type '", t.model_type, "' is not one of unigram, bpe, word, char");
   }
-  if (!one_of(t.normalization, {"nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"})) {
+  if (!one_of(t.normalization, {"", "nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"})) {
     usage_error("normalization '", t.normalization,
                 "' is not one of nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf, identity");
   }

@@ -47,12 +47,9 @@ TEST(TokenizerTraining, HasT5IdsAndExtraIds) {
 TEST(TokenizerTraining, WordVocabularyKeepsEveryWord) {
   const TemporaryFolder folder;
   const std::string file = folder.write("a.txt", word_text(2000));
-  const auto tokenizer = train_tokenizer({.source = {.files = {file}},
-                                          .vocab_size = 5000,
-                                          .model_type = "word",
-                                          .extra_ids = 0,
-                                          .normalization = "identity"})
-                             .tokenizer;
+  const auto tokenizer =
+      train_tokenizer({.source = {.files = {file}}, .vocab_size = 5000, .model_type = "word", .extra_ids = 0})
+          .tokenizer;
   EXPECT_EQ(tokenizer.size(), 3 + 2000 + 2);  // the words, "the", "and"; special pieces
   for (int i = 0; i < 2000; ++i) {
     const std::string word = "w" + std::to_string(i);
@@ -75,14 +72,9 @@ TEST(TokenizerTraining, CharacterVocabularyGivesTextBackExactly) {
   std::string content;
   for (const std::string& text : texts) content += text + "\n";
   const std::string file = folder.write("a.txt", content);
-  const auto tokenizer = train_tokenizer({.source = {.files = {file}},
-                                          .vocab_size = 200,
-                                          .model_type = "char",
-                                          .extra_ids = 0,
-                                          .normalization = "identity",
-                                          .add_dummy_prefix = false,
-                                          .keep_extra_spaces = true})
-                             .tokenizer;
+  const auto tokenizer =
+      train_tokenizer({.source = {.files = {file}}, .vocab_size = 200, .model_type = "char", .extra_ids = 0})
+          .tokenizer;
   for (const std::string& text : texts) EXPECT_EQ(tokenizer.decode(tokenizer.encode(text)), text);
   EXPECT_EQ(tokenizer.encode("Gr\u00F6\u00DFe").size(), 5u);
   EXPECT_EQ(tokenizer.encode("t\u0283\u02B0").size(), 3u);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "elf/text/records.h"
@@ -9,18 +10,22 @@
 
 namespace elf {
 
+// What is left open (empty) follows from the model type: word and character vocabularies keep the text as it
+// is.
 struct TokenizerTraining {
   RecordSource source = {};            // one column
   int64_t vocab_size = 0;              // pieces, the three special ones included; extra ids come on top
   std::string model_type = "unigram";  // unigram, bpe, word (one piece a blank-separated word) or char
   int extra_ids = 100;                 // sentinels <extra_id_N>; T5's span corruption wants them
-  std::string normalization =
-      "nmt_nfkc";  // or nfkc, nmt_nfkc_cf, nfkc_cf (case folded), identity (text comes back as it was)
-  bool add_dummy_prefix = true;    // a blank before the text, so that a word is the same piece everywhere
-  bool keep_extra_spaces = false;  // runs of blanks, and blanks at both ends, stay
-  bool byte_fallback = false;      // unknown characters become byte pieces (unigram and bpe)
-  double character_coverage = 0;  // share of the characters to be kept, in (0, 1]; 0 = 0.9995 for unigram and
-                                  // bpe, 1 for word and char
+  // nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf (the last two fold the case) or identity; "" = nmt_nfkc, for word
+  // and char identity.
+  std::string normalization = "";
+  // A blank before the text, so that a word is the same piece everywhere; open: yes, for char no.
+  std::optional<bool> add_dummy_prefix = {};
+  // Runs of blanks, and blanks at both ends, stay; open: no, for char yes.
+  std::optional<bool> keep_extra_spaces = {};
+  bool byte_fallback = false;     // unknown characters become byte pieces (unigram and bpe)
+  double character_coverage = 0;  // share of the characters kept, in (0, 1]; 0 = 0.9995, for word and char 1
   bool soft_vocab_limit = false;  // fewer pieces than vocab_size are fine (always so for word and char)
   int64_t max_records = 10'000'000;  // an even sample of so many records is used when there are more; 0 = all
 };
