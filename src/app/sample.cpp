@@ -46,24 +46,21 @@ struct Options {
 
 void add_options(CLI::App& app, Options& o) {
   app.add_option("--model", o.model, "Run folder, checkpoint folder or model directory")->required();
-  app.add_option("--num-samples", o.num_samples, "Unconditional models: how many samples")
-      ->check(CLI::PositiveNumber);
+  app.add_option("--num-samples", o.num_samples, "Unconditional models: how many samples");
   app.add_option("--input", o.input,
                  "Conditional models: one output for each line of this text or record of this .jsonl; - = "
                  "standard input");
   app.add_option("--field", o.field, "The input is JSONL with its text under this key (.jsonl files: text)");
   app.add_option("--first-index", o.first_index,
-                 "Number of the first sample: shares of one set can be made apart")
-      ->check(CLI::NonNegativeNumber);
+                 "Number of the first sample: shares of one set can be made apart");
   app.add_option("--seed", o.seed, "Sample i depends on model, settings, seed and i only");
-  app.add_option("--steps", o.steps, "Sampling steps")->check(CLI::PositiveNumber);
+  app.add_option("--steps", o.steps, "Sampling steps");
   app.add_option("--sampler", o.sampler, "sde or ode");
-  app.add_option("--gamma", o.gamma, "Noise of the SDE; 0 = the ODE")->check(CLI::NonNegativeNumber);
+  app.add_option("--gamma", o.gamma, "Noise of the SDE; 0 = the ODE");
   app.add_option("--sc-cfg", o.sc_cfg, "Scale of self-condition guidance (w)");
   app.add_option("--cfg", o.cfg, "Scale of guidance on the input; 1 = none");
   app.add_option("--time-schedule", o.time_schedule, "logit-normal, uniform or logit-normal-quantiles");
-  app.add_option("--batch-size", o.batch_size, "Rows at a time; the result does not depend on it")
-      ->check(CLI::PositiveNumber);
+  app.add_option("--batch-size", o.batch_size, "Rows at a time; the result does not depend on it");
   app.add_option("--weights", o.weights, "ema or raw")
       ->check(CLI::IsMember({"ema", "raw"}))
       ->capture_default_str();
@@ -255,6 +252,14 @@ void check(const Options& o) {
   if (!o.trajectory.empty() && std::filesystem::path(o.trajectory).extension() != ".jsonl") {
     usage_error("--trajectory ", o.trajectory, ": expected a name that ends in .jsonl");
   }
+  const auto at_least = [](const char* name, const std::optional<int64_t>& value, int64_t least) {
+    if (value && *value < least) usage_error(name, ": found ", *value, ", expected an integer from ", least);
+  };
+  at_least("--num-samples", o.num_samples, 1);
+  at_least("--steps", o.steps, 1);
+  at_least("--batch-size", o.batch_size, 1);
+  at_least("--first-index", o.first_index, 0);
+  if (o.gamma && *o.gamma < 0) usage_error("--gamma: found ", *o.gamma, ", expected a number from 0");
   for (const auto& [name, value] :
        {std::pair{"--gamma", o.gamma}, {"--sc-cfg", o.sc_cfg}, {"--cfg", o.cfg}}) {
     if (value && !std::isfinite(*value)) usage_error(name, ": found ", *value, ", expected a finite number");

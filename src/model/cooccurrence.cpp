@@ -203,10 +203,12 @@ at::Tensor ppmi_svd(CooccurrenceCounter& counts, int64_t width, double exponent,
                 " tokens of the data occur beside another more than by chance");
   }
   // More columns than asked for: the wanted ones converge at the ratio of their singular values to the first
-  // one left out.
-  const int64_t columns = std::min(size, width + std::clamp<int64_t>(width, 16, 64));
+  // one left out. Where that is a good part of a small matrix, all columns at once are quicker, and exact.
+  const int64_t some = std::min(size, width + std::clamp<int64_t>(width, 16, 64));
+  const bool whole = size <= 4096 && 8 * some >= size;
   at::Tensor basis =
-      orthonormal(normal({seed, Purpose::kTable, 1}, sample_range(0, size), {columns}).to(at::kDouble));
+      whole ? at::eye(size, at::kDouble)
+            : orthonormal(normal({seed, Purpose::kTable, 1}, sample_range(0, size), {some}).to(at::kDouble));
   at::Tensor values;
   for (int round = 0;; ++round) {
     const at::Tensor image = ppmi.transposed.times(basis);  // M^T Q: M is about Q (M^T Q)^T
@@ -216,7 +218,7 @@ at::Tensor ppmi_svd(CooccurrenceCounter& counts, int64_t width, double exponent,
     const at::Tensor now = squares.narrow(0, 0, width).clamp_min(0).sqrt();
     const bool still = values.defined() && ((now - values).abs().max() <= 1e-9 * now.max()).item<bool>();
     values = now;
-    if (still) break;
+    if (still || whole) break;
     if (round == kMostRounds) {
       log_warning(cat("svd table: singular values still moved after ", kMostRounds, " rounds"));
       break;

@@ -72,29 +72,33 @@ TEST(Cooccurrence, OrderOfDocumentsDoesNotMatter) {
   EXPECT_TRUE(at::equal(ppmi_svd(forward, 8, 0.75, 0), ppmi_svd(backward, 8, 0.75, 0)));
 }
 
-// Singular vectors to 1e-4 of the largest entry (they converge slower than the values).
+// Both ways to the SVD, by iteration (few columns of many) and whole. Singular vectors to 1e-4 of the largest
+// entry.
 TEST(Cooccurrence, TruncatedSvdEqualsTheDenseOne) {
-  const int64_t vocabulary = 120, width = 10;
-  const auto texts = documents(3000, vocabulary - 5);
-  CooccurrenceCounter counter(vocabulary, 4);
-  for (const auto& text : texts) counter.add(text);
-  const at::Tensor found = ppmi_svd(counter, width, 0.75, 3);
-
-  const auto [u, s, v] =
-      at::linalg_svd(plain_ppmi(plain_counts(texts, vocabulary, 4), 0.75), /*full_matrices=*/false);
-  const at::Tensor vectors = u.narrow(1, 0, width);
-  const at::Tensor sign = vectors.gather(0, vectors.abs().argmax(0, true)).sign();
-  const at::Tensor expected = vectors * sign * s.narrow(0, 0, width).sqrt();
-  // Products of rows do not depend on the choice of signs; the columns themselves follow our rule of signs.
-  EXPECT_TRUE(test::close_to_largest(at::mm(found, found.t()), at::mm(expected, expected.t()), 1e-4));
-  EXPECT_TRUE(test::close_to_largest(found.narrow(1, 0, 2), expected.narrow(1, 0, 2), 1e-3));
-  EXPECT_TRUE(at::equal(found.narrow(0, vocabulary - 5, 5), at::zeros({5, width})));  // never seen
-  // Tokens never seen get rows of their own in the completed table.
-  const at::Tensor complete = complete_table(found, 3);
-  EXPECT_GT((complete[-1] - complete[-2]).norm().item<double>(), 0.1);
-  CooccurrenceCounter again(vocabulary, 4);
-  for (const auto& text : texts) again.add(text);
-  EXPECT_TRUE(at::equal(ppmi_svd(again, width, 0.75, 3), found));
+  struct Case {
+    int64_t vocabulary, width;
+  };
+  for (const auto [vocabulary, width] : {Case{400, 10}, Case{120, 60}}) {
+    const auto texts = documents(3000, vocabulary - 5);
+    CooccurrenceCounter counter(vocabulary, 4), again(vocabulary, 4);
+    for (const auto& text : texts) counter.add(text);
+    for (const auto& text : texts) again.add(text);
+    const at::Tensor found = ppmi_svd(counter, width, 0.75, 3);
+    const auto [u, s, v] =
+        at::linalg_svd(plain_ppmi(plain_counts(texts, vocabulary, 4), 0.75), /*full_matrices=*/false);
+    const at::Tensor vectors = u.narrow(1, 0, width);
+    const at::Tensor sign = vectors.gather(0, vectors.abs().argmax(0, true)).sign();
+    const at::Tensor expected = vectors * sign * s.narrow(0, 0, width).sqrt();
+    // Products of rows do not depend on the choice of signs; the columns themselves follow our rule of signs.
+    EXPECT_TRUE(test::close_to_largest(at::mm(found, found.t()), at::mm(expected, expected.t()), 1e-4))
+        << vocabulary;
+    EXPECT_TRUE(test::close_to_largest(found.narrow(1, 0, 2), expected.narrow(1, 0, 2), 1e-3)) << vocabulary;
+    EXPECT_TRUE(at::equal(ppmi_svd(again, width, 0.75, 3), found)) << vocabulary;
+    // Tokens never seen: zero, and rows of their own in the completed table.
+    EXPECT_TRUE(at::equal(found.narrow(0, vocabulary - 5, 5), at::zeros({5, width}))) << vocabulary;
+    const at::Tensor complete = complete_table(found, 3);
+    EXPECT_GT((complete[-1] - complete[-2]).norm().item<double>(), 0.1) << vocabulary;
+  }
 }
 
 TEST(Cooccurrence, RefusesWhatCannotBe) {
