@@ -152,6 +152,7 @@ class Sampling {
 
   void run(const std::vector<Job>& jobs) {
     Progress progress("sampling", static_cast<int64_t>(jobs.size()), "samples");
+    progress.update(0);  // the rate counts from here
     const size_t batch = static_cast<size_t>(config_.batch_size);
     for (size_t first = 0; first < jobs.size(); first += batch) {
       run_batch(jobs, first, std::min(jobs.size(), first + batch));
