@@ -71,14 +71,14 @@ fingerprint() {
   done | sha256sum | cut -d' ' -f1
 }
 
-# stage NAME "what it does" "how long" FUNCTION INPUT...: runs FUNCTION, unless it was done with the same inputs.
+# stage NAME RESULT "what it does" "how long" FUNCTION INPUT...: runs FUNCTION, unless RESULT was made from the same inputs.
 stage() {
-  local what=$2 time=$3 action=$4 key started=$SECONDS
+  local result=$out/$2 what=$3 time=$4 action=$5 key started=$SECONDS
   stage_name=$1 stage_log=$out/logs/$1.log stage_number=$((stage_number + 1))
-  shift 4
+  shift 5
   printf '\n%s%d/%d %s%s\n' "$bold" "$stage_number" "$num_stages" "$what" "$plain"
   key=$(fingerprint "$(declare -f "$action")" "$@")
-  if [ "$(cat "$out/.done/$stage_name" 2>/dev/null)" = "$key" ]; then
+  if [ -e "$result" ] && [ "$(cat "$out/.done/$stage_name" 2>/dev/null)" = "$key" ]; then
     say "    done before with the same inputs: reused"
   else
     say "    $time"
@@ -91,8 +91,9 @@ stage() {
 }
 
 # Runs a command and shows it. What it says on stderr goes to the terminal, where it can draw a bar; without one, to the stage's log as well.
+show=yes
 show_and_run() {
-  printf '    %s$ %s%s\n' "$dim" "${*/#"$bin/"/}" "$plain" >&2
+  [ "$show" = no ] || printf '    %s$ %s%s\n' "$dim" "${*/#"$bin/"/}" "$plain" >&2
   if [ -t 2 ]; then "$@"; else "$@" 2> >(tee -a "$stage_log" >&2); fi
 }
 tool() { local name=$1; shift; show_and_run "$bin/$name" "$@"; }
@@ -104,7 +105,7 @@ build_tools() {
   cmake --build build/default -j"$(nproc)" --target elf-prepare elf-train elf-sample elf-eval
 }
 
-make_text() { show_and_run python3 scripts/demo_data.py "$task" --out "$out/text"; }
+make_text() { show_and_run python3 scripts/demo_data.py "$task" --out "$out/text" >&2; }
 
 make_tokenizer() {
   local -a from=("$out/text/train.txt") options=(--model-type word --vocab-size 2003)
@@ -175,7 +176,7 @@ sample_pairs() {
 }
 
 score_verses() {
-  local name text
+  local name text train=$out/text/train.txt
   for name in samples held-out shuffled {sde,ode}-w{1,2,3}; do
     case $name in
       samples) text=$out/samples/samples.jsonl ;;
@@ -183,9 +184,11 @@ score_verses() {
       shuffled) text=$out/text/shuffled.txt ;;
       *) text=$out/samples/$name.txt ;;
     esac
-    tool elf-eval ngram --train "$out/text/train.txt" --input "$text" --json > "$out/scores/$name.ngram.json"
-    tool elf-eval diversity --train "$out/text/train.txt" --input "$text" --json > "$out/scores/$name.diversity.json"
+    [ "$name" = samples ] || show=no  # the same for each text: shown once
+    tool elf-eval ngram --train "$train" --input "$text" --json > "$out/scores/$name.ngram.json"
+    tool elf-eval diversity --train "$train" --input "$text" --json > "$out/scores/$name.diversity.json"
   done
+  show=yes
 }
 
 score_pairs() {
@@ -214,8 +217,8 @@ case $task-$quick in
   *-yes)         default_minutes=0.7 num_samples=200 ;;
 esac
 minutes=${minutes:-$default_minutes}
-input_length=11 total_length=23  # pronounce: 10 letters and EOS, 11 symbols and EOS
-[ "$task" != translate ] || { input_length=11; total_length=22; }
+input_length=10 total_length=22  # pronounce: at most 10 letters; 11 symbols and an end
+[ "$task" != translate ] || { input_length=12; total_length=25; }  # pieces
 num_stages=8
 [ -z "$bin" ] || num_stages=7
 mkdir -p "$out"/{logs,.done,samples,scores}
@@ -238,27 +241,27 @@ for name in elf-prepare elf-train elf-sample elf-eval; do
   [ -x "$bin/$name" ] || refuse "$bin/$name is not there"
 done
 
-stage text "Text: taken from Debian packages, cut and cleaned, a fiftieth held out" "about 5 seconds" \
+stage text text "Text: taken from Debian packages, cut and cleaned, a fiftieth held out" "about 5 seconds" \
   make_text "$task" @scripts/demo_data.py
-stage tokenizer "Tokenizer: SentencePiece trained on the text" "a few seconds" \
+stage tokenizer tokenizer "Tokenizer: SentencePiece trained on the text" "a few seconds" \
   make_tokenizer "$task" "@$out/text"
-stage datasets "Datasets: text to token ids, in HDF5" "a few seconds" \
+stage datasets valid.h5 "Datasets: text to token ids, in HDF5" "a few seconds" \
   make_datasets "$input_length" "$total_length" "@$out/text" "@$out/tokenizer"
-stage table "Latents: a vector of width 16 for each token, from how tokens occur together (verses) or drawn (letters)" "a few seconds" \
+stage table table "Latents: a vector of width 16 for each token, from how tokens occur together (verses) or drawn (letters)" "a few seconds" \
   make_table "@$out/train.h5"
 training_key=$(fingerprint "$minutes" @configs/base/nano.yaml "@configs/nano-$task.yaml" "@$out/train.h5" "@$out/valid.h5" "@$out/tokenizer" "@$out/table")
-stage training "Training: a million parameters learn to denoise the vectors and to read words off them" "about $minutes minutes" \
+stage training run/checkpoints/latest "Training: a million parameters learn to denoise the vectors and to read words off them" "about $minutes minutes" \
   train_model "$training_key"
 kind=pairs
 [ "$task" != verses ] || kind=verses
-stage sampling "Sampling: from noise to text" "about a minute or two" \
+stage sampling samples "Sampling: from noise to text" "about a minute or two" \
   "sample_$kind" "$num_samples" "${num_frontier:-}" "@$out/run/checkpoints" "@$bin/elf-sample" "@$out/text"
-stage scoring "Scores" "a few seconds" \
+stage scoring scores "Scores" "a few seconds" \
   "score_$kind" "@$out/samples" "@$out/text" "@$bin/elf-eval"
 
 stage_name=report stage_log=$out/logs/report.log
-python3 scripts/demo_report.py "$task" --dir "$out" --minutes "$minutes" > "$out/report.txt"
+python3 scripts/demo_report.py "$task" --dir "$out" > "$out/report.txt"
 stage_name=''
 say
 cat "$out/report.txt"
-say "This took $(clock $((SECONDS - began))). The same again: $out/report.txt"
+say "This took $(clock $((SECONDS - began))). The table is kept in $out/report.txt."
