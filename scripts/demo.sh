@@ -137,7 +137,7 @@ make_table() {
 }
 
 train_model() {
-  local -a settings=(--set "train.minutes=$minutes")
+  local -a settings=(--set "train.minutes=$minutes" --set "train.steps=$steps")
   if [ "$out" != "runs/demo/$task" ]; then  # where the configuration looks by itself
     local here; here=$(realpath "$out")
     settings+=(--set "data.train=$here/train.h5" --set "data.valid=$here/valid.h5" --set "data.tokenizer=$here/tokenizer"
@@ -210,13 +210,16 @@ if [ -z "$out" ]; then
 fi
 out=${out#"$PWD"/}
 case $task-$quick in
-  verses-no)     default_minutes=8   num_samples=1057 num_frontier=500 ;;
-  verses-yes)    default_minutes=1   num_samples=128  num_frontier=64 ;;
-  pronounce-no)  default_minutes=5   num_samples=100000 ;;
-  translate-no)  default_minutes=30  num_samples=100000 ;;
-  *-yes)         default_minutes=0.7 num_samples=200 ;;
+  verses-no)    default_minutes=8  default_steps=0   num_samples=1057 num_frontier=500 ;;
+  verses-yes)   default_minutes=0  default_steps=400 num_samples=128  num_frontier=64 ;;
+  pronounce-no) default_minutes=5  default_steps=0   num_samples=100000 ;;
+  translate-no) default_minutes=30 default_steps=0   num_samples=100000 ;;
+  *-yes)        default_minutes=0  default_steps=250 num_samples=200 ;;
 esac
+steps=$default_steps length="about a minute"
+[ -z "$minutes" ] || steps=0
 minutes=${minutes:-$default_minutes}
+[ "$steps" != 0 ] || length="$minutes minutes"
 input_length=10 total_length=22  # pronounce: at most 10 letters; 11 symbols and an end
 [ "$task" != translate ] || { input_length=12; total_length=25; }  # pieces
 num_stages=8
@@ -249,8 +252,8 @@ stage datasets valid.h5 "Datasets: text to token ids, in HDF5" "a few seconds" \
   make_datasets "$input_length" "$total_length" "@$out/text" "@$out/tokenizer"
 stage table table "Latents: a vector of width 16 for each token, from how tokens occur together (verses) or drawn (letters)" "a few seconds" \
   make_table "@$out/train.h5"
-training_key=$(fingerprint "$minutes" @configs/base/nano.yaml "@configs/nano-$task.yaml" "@$out/train.h5" "@$out/valid.h5" "@$out/tokenizer" "@$out/table")
-stage training run/checkpoints/latest "Training: a million parameters learn to denoise the vectors and to read words off them" "about $minutes minutes" \
+training_key=$(fingerprint "$minutes" "$steps" @configs/base/nano.yaml "@configs/nano-$task.yaml" "@$out/train.h5" "@$out/valid.h5" "@$out/tokenizer" "@$out/table")
+stage training run/checkpoints/latest "Training: a million parameters learn to denoise the vectors and to read words off them" "$length" \
   train_model "$training_key"
 kind=pairs
 [ "$task" != verses ] || kind=verses

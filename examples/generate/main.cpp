@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
     // A sample depends on its index and the seed only: any split into batches gives the same texts.
     std::vector<int64_t> samples(argc > 2 ? std::atoi(argv[2]) : 5);
     std::iota(samples.begin(), samples.end(), 0);
-    const elf::SamplerDraws draws = elf::draw_sampler(config.sampling, samples, config.model.max_length, config.model.latent_dim);
+    const elf::SamplerDraws draws = elf::draw_sampler(config.sampling, samples, config.data.max_length, config.model.latent_dim);
     const at::Tensor latents = elf::sample_latents(sampler, config.sampling, draws).latents;
 
     const at::Tensor ids = elf::decode_ids(sampler, latents, config.sampling.self_cond_cfg);
