@@ -153,9 +153,13 @@ train_model() {
   tool elf-train --config "configs/nano-$task.yaml" "${settings[@]}" --out "$out/run" --resume auto
 }
 
-# The first samples are also a point of the frontier: sample i is the same however many there are.
+# Beside the samples lie as many held-out clauses, evenly taken, and as many of shuffled words: distinct-n wants sets of one size.
 sample_verses() {
-  local sampler w
+  local sampler w part every
+  every=$(($(wc -l < "$out/text/valid.txt") / num_samples))
+  for part in valid shuffled; do
+    awk -v every="$every" 'NR % every == 0' "$out/text/$part.txt" | head -n "$num_samples" > "$out/samples/$part.txt"
+  done
   tool elf-sample --model "$out/run" --num-samples "$num_samples" --seed 1 --format jsonl --output "$out/samples/samples.jsonl"
   for sampler in sde ode; do
     for w in 1 2 3; do
@@ -177,13 +181,9 @@ sample_pairs() {
 
 score_verses() {
   local name text train=$out/text/train.txt
-  for name in samples held-out shuffled {sde,ode}-w{1,2,3}; do
-    case $name in
-      samples) text=$out/samples/samples.jsonl ;;
-      held-out) text=$out/text/valid.txt ;;
-      shuffled) text=$out/text/shuffled.txt ;;
-      *) text=$out/samples/$name.txt ;;
-    esac
+  for name in samples valid shuffled {sde,ode}-w{1,2,3}; do
+    text=$out/samples/$name.txt
+    [ "$name" != samples ] || text=$out/samples/samples.jsonl
     [ "$name" = samples ] || show=no  # the same for each text: shown once
     tool elf-eval ngram --train "$train" --input "$text" --json > "$out/scores/$name.ngram.json"
     tool elf-eval diversity --train "$train" --input "$text" --json > "$out/scores/$name.diversity.json"

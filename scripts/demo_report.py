@@ -72,7 +72,7 @@ def verses(folder):
     heading("Scores: what was generated, beside real text and beside nonsense of the same words")
     table([["", "perplexity", "entropy", "distinct-2", "new trigrams", "exact copies", "texts"],
            score_row(folder, "samples", "generated"),
-           score_row(folder, "held-out", "real, held out"),
+           score_row(folder, "valid", "real, held out"),
            score_row(folder, "shuffled", "the same, words shuffled")])
     print("  perplexity: under a trigram model of the training text, low = likely. entropy: of all words, in nats; read the two together,\n"
           "  as dull repetition is likely too. new trigrams, exact copies: share that the training text does not, does hold.\n")

@@ -32,7 +32,7 @@ def expect(holds, what):
 held_out = [line for line in map(json.loads, open(scratch / "run" / "metrics.jsonl")) if "valid_loss" in line][-1]
 expect(held_out["valid_accuracy"] > 0.5, f"held-out decode accuracy {held_out['valid_accuracy']}, expected above 0.5")
 if task == "verses":
-    generated, real, nonsense = (score(f"{name}.ngram.json")["perplexity"] for name in ("samples", "held-out", "shuffled"))
+    generated, real, nonsense = (score(f"{name}.ngram.json")["perplexity"] for name in ("samples", "valid", "shuffled"))
     expect(real < nonsense / 5, f"perplexity of real text {real}, of shuffled words {nonsense}: the scorer tells them apart no more")
     expect(generated < nonsense / 2, f"perplexity of samples {generated}, of shuffled words {nonsense}: nothing was learned")
     entropy = score("samples.diversity.json")["corpus_entropy"]
