@@ -37,6 +37,10 @@ done
 [ -z "$bin" ] || bin=$(realpath -m -- "$bin")
 cd "$(dirname "$(realpath "$0")")/.."
 
+# Threads that wait do not spin: on a machine that does other work as well, training is several times faster for it; on an idle one at
+# most a few per cent slower.
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
+
 # ------------------------------------------------------------------------------------------------- how it speaks
 
 bold='' dim='' red='' plain=''
@@ -71,14 +75,14 @@ fingerprint() {
   done | sha256sum | cut -d' ' -f1
 }
 
-# stage NAME "what it does" "how long" FUNCTION INPUT...: runs FUNCTION, unless it was done with the same inputs.
+# stage NAME RESULT "what it does" "how long" FUNCTION INPUT...: runs FUNCTION, unless RESULT was made from the same inputs.
 stage() {
-  local what=$2 time=$3 action=$4 key started=$SECONDS
+  local result=$out/$2 what=$3 time=$4 action=$5 key started=$SECONDS
   stage_name=$1 stage_log=$out/logs/$1.log stage_number=$((stage_number + 1))
-  shift 4
+  shift 5
   printf '\n%s%d/%d %s%s\n' "$bold" "$stage_number" "$num_stages" "$what" "$plain"
   key=$(fingerprint "$(declare -f "$action")" "$@")
-  if [ "$(cat "$out/.done/$stage_name" 2>/dev/null)" = "$key" ]; then
+  if [ -e "$result" ] && [ "$(cat "$out/.done/$stage_name" 2>/dev/null)" = "$key" ]; then
     say "    done before with the same inputs: reused"
   else
     say "    $time"
@@ -91,8 +95,9 @@ stage() {
 }
 
 # Runs a command and shows it. What it says on stderr goes to the terminal, where it can draw a bar; without one, to the stage's log as well.
+show=yes
 show_and_run() {
-  printf '    %s$ %s%s\n' "$dim" "${*/#"$bin/"/}" "$plain" >&2
+  [ "$show" = no ] || printf '    %s$ %s%s\n' "$dim" "${*/#"$bin/"/}" "$plain" >&2
   if [ -t 2 ]; then "$@"; else "$@" 2> >(tee -a "$stage_log" >&2); fi
 }
 tool() { local name=$1; shift; show_and_run "$bin/$name" "$@"; }
@@ -104,7 +109,7 @@ build_tools() {
   cmake --build build/default -j"$(nproc)" --target elf-prepare elf-train elf-sample elf-eval
 }
 
-make_text() { show_and_run python3 scripts/demo_data.py "$task" --out "$out/text"; }
+make_text() { show_and_run python3 scripts/demo_data.py "$task" --out "$out/text" >&2; }
 
 make_tokenizer() {
   local -a from=("$out/text/train.txt") options=(--model-type word --vocab-size 2003)
@@ -136,7 +141,7 @@ make_table() {
 }
 
 train_model() {
-  local -a settings=(--set "train.minutes=$minutes")
+  local -a settings=(--set "train.minutes=$minutes" --set "train.steps=$steps")
   if [ "$out" != "runs/demo/$task" ]; then  # where the configuration looks by itself
     local here; here=$(realpath "$out")
     settings+=(--set "data.train=$here/train.h5" --set "data.valid=$here/valid.h5" --set "data.tokenizer=$here/tokenizer"
@@ -152,9 +157,17 @@ train_model() {
   tool elf-train --config "configs/nano-$task.yaml" "${settings[@]}" --out "$out/run" --resume auto
 }
 
-# The first samples are also a point of the frontier: sample i is the same however many there are.
+# N lines of a file, evenly taken; all when there are fewer.
+some_lines() {  # N FILE
+  awk -v n="$1" -v total="$(wc -l < "$2")" 'total <= n || int(NR * n / total) > int((NR - 1) * n / total)' "$2"
+}
+
+# Beside the samples lie as many held-out clauses, and as many of shuffled words: distinct-n wants sets of one size.
 sample_verses() {
-  local sampler w
+  local sampler w part
+  for part in valid shuffled; do
+    some_lines "$num_samples" "$out/text/$part.txt" > "$out/samples/$part.txt"
+  done
   tool elf-sample --model "$out/run" --num-samples "$num_samples" --seed 1 --format jsonl --output "$out/samples/samples.jsonl"
   for sampler in sde ode; do
     for w in 1 2 3; do
@@ -167,25 +180,23 @@ sample_verses() {
 
 sample_pairs() {
   local cfg
-  head -n "$num_samples" "$out/text/valid.src" > "$out/samples/source.txt"
-  head -n "$num_samples" "$out/text/valid.tgt" > "$out/samples/reference.txt"
+  some_lines "$num_samples" "$out/text/valid.src" > "$out/samples/source.txt"
+  some_lines "$num_samples" "$out/text/valid.tgt" > "$out/samples/reference.txt"
   for cfg in 1 2; do
     tool elf-sample --model "$out/run" --input "$out/samples/source.txt" --seed 1 --cfg "$cfg" --output "$out/samples/cfg$cfg.txt"
   done
 }
 
 score_verses() {
-  local name text
-  for name in samples held-out shuffled {sde,ode}-w{1,2,3}; do
-    case $name in
-      samples) text=$out/samples/samples.jsonl ;;
-      held-out) text=$out/text/valid.txt ;;
-      shuffled) text=$out/text/shuffled.txt ;;
-      *) text=$out/samples/$name.txt ;;
-    esac
-    tool elf-eval ngram --train "$out/text/train.txt" --input "$text" --json > "$out/scores/$name.ngram.json"
-    tool elf-eval diversity --train "$out/text/train.txt" --input "$text" --json > "$out/scores/$name.diversity.json"
+  local name text train=$out/text/train.txt
+  for name in samples valid shuffled {sde,ode}-w{1,2,3}; do
+    text=$out/samples/$name.txt
+    [ "$name" != samples ] || text=$out/samples/samples.jsonl
+    [ "$name" = samples ] || show=no  # the same for each text: shown once
+    tool elf-eval ngram --train "$train" --input "$text" --json > "$out/scores/$name.ngram.json"
+    tool elf-eval diversity --train "$train" --input "$text" --json > "$out/scores/$name.diversity.json"
   done
+  show=yes
 }
 
 score_pairs() {
@@ -207,15 +218,18 @@ if [ -z "$out" ]; then
 fi
 out=${out#"$PWD"/}
 case $task-$quick in
-  verses-no)     default_minutes=8   num_samples=1057 num_frontier=500 ;;
-  verses-yes)    default_minutes=1   num_samples=128  num_frontier=64 ;;
-  pronounce-no)  default_minutes=5   num_samples=100000 ;;
-  translate-no)  default_minutes=30  num_samples=100000 ;;
-  *-yes)         default_minutes=0.7 num_samples=200 ;;
+  verses-no)    default_minutes=8  default_steps=0   num_samples=1057 num_frontier=500 ;;
+  verses-yes)   default_minutes=0  default_steps=400 num_samples=128  num_frontier=64 ;;
+  pronounce-no) default_minutes=5  default_steps=0   num_samples=100000 ;;
+  translate-no) default_minutes=30 default_steps=0   num_samples=100000 ;;
+  *-yes)        default_minutes=0  default_steps=250 num_samples=200 ;;
 esac
+steps=$default_steps length="about a minute"
+[ -z "$minutes" ] || steps=0
 minutes=${minutes:-$default_minutes}
-input_length=11 total_length=23  # pronounce: 10 letters and EOS, 11 symbols and EOS
-[ "$task" != translate ] || { input_length=11; total_length=22; }
+[ "$steps" != 0 ] || length="$minutes minutes"
+input_length=10 total_length=22  # pronounce: at most 10 letters; 11 symbols and an end
+[ "$task" != translate ] || { input_length=12; total_length=25; }  # pieces
 num_stages=8
 [ -z "$bin" ] || num_stages=7
 mkdir -p "$out"/{logs,.done,samples,scores}
@@ -238,27 +252,27 @@ for name in elf-prepare elf-train elf-sample elf-eval; do
   [ -x "$bin/$name" ] || refuse "$bin/$name is not there"
 done
 
-stage text "Text: taken from Debian packages, cut and cleaned, a fiftieth held out" "about 5 seconds" \
+stage text text "Text: taken from Debian packages, cut and cleaned, a fiftieth held out" "about 5 seconds" \
   make_text "$task" @scripts/demo_data.py
-stage tokenizer "Tokenizer: SentencePiece trained on the text" "a few seconds" \
+stage tokenizer tokenizer "Tokenizer: SentencePiece trained on the text" "a few seconds" \
   make_tokenizer "$task" "@$out/text"
-stage datasets "Datasets: text to token ids, in HDF5" "a few seconds" \
+stage datasets valid.h5 "Datasets: text to token ids, in HDF5" "a few seconds" \
   make_datasets "$input_length" "$total_length" "@$out/text" "@$out/tokenizer"
-stage table "Latents: a vector of width 16 for each token, from how tokens occur together (verses) or drawn (letters)" "a few seconds" \
+stage table table "Latents: a vector of width 16 for each token, from how tokens occur together (verses) or drawn (letters)" "a few seconds" \
   make_table "@$out/train.h5"
-training_key=$(fingerprint "$minutes" @configs/base/nano.yaml "@configs/nano-$task.yaml" "@$out/train.h5" "@$out/valid.h5" "@$out/tokenizer" "@$out/table")
-stage training "Training: a million parameters learn to denoise the vectors and to read words off them" "about $minutes minutes" \
+training_key=$(fingerprint "$minutes" "$steps" @configs/base/nano.yaml "@configs/nano-$task.yaml" "@$out/train.h5" "@$out/valid.h5" "@$out/tokenizer" "@$out/table")
+stage training run/checkpoints/latest "Training: a million parameters learn to denoise the vectors and to read words off them" "$length" \
   train_model "$training_key"
 kind=pairs
 [ "$task" != verses ] || kind=verses
-stage sampling "Sampling: from noise to text" "about a minute or two" \
+stage sampling samples "Sampling: from noise to text" "about a minute or two" \
   "sample_$kind" "$num_samples" "${num_frontier:-}" "@$out/run/checkpoints" "@$bin/elf-sample" "@$out/text"
-stage scoring "Scores" "a few seconds" \
+stage scoring scores "Scores" "a few seconds" \
   "score_$kind" "@$out/samples" "@$out/text" "@$bin/elf-eval"
 
 stage_name=report stage_log=$out/logs/report.log
-python3 scripts/demo_report.py "$task" --dir "$out" --minutes "$minutes" > "$out/report.txt"
+python3 scripts/demo_report.py "$task" --dir "$out" > "$out/report.txt"
 stage_name=''
 say
 cat "$out/report.txt"
-say "This took $(clock $((SECONDS - began))). The same again: $out/report.txt"
+say "This took $(clock $((SECONDS - began))). The table is kept in $out/report.txt."

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Prints the table that closes scripts/demo.sh, from the files its stages left in DIR: demo_report.py TASK --dir DIR --minutes N"""
+"""Prints the table that closes scripts/demo.sh, from the files its stages left in DIR: demo_report.py TASK --dir DIR"""
 import argparse
 import json
 import pathlib
-import re
 
 
 def read_json(path):
@@ -31,6 +30,14 @@ def table(rows):
     print()
 
 
+def columns(rows):
+    """Rows of strings, all to the left."""
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    for row in rows:
+        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+    print()
+
+
 def percent(share):
     return f"{100 * share:.1f} %"
 
@@ -49,10 +56,7 @@ def training(folder):
                  ["  denoise term", f"{end['valid_l2_loss']:.4f} (squared error of the velocity)"],
                  ["  decode term", f"{end['valid_ce_loss']:.4f} (cross-entropy, nats a token)"],
                  ["held-out decode accuracy", percent(end["valid_accuracy"])]]
-    width = max(len(row[0]) for row in rows)
-    for name, value in rows:
-        print(f"  {name.ljust(width)}  {value}")
-    print()
+    columns(rows)
 
 
 # ---------------------------------------------------------------------------------------------------- verses
@@ -68,7 +72,7 @@ def verses(folder):
     heading("Scores: what was generated, beside real text and beside nonsense of the same words")
     table([["", "perplexity", "entropy", "distinct-2", "new trigrams", "exact copies", "texts"],
            score_row(folder, "samples", "generated"),
-           score_row(folder, "held-out", "real, held out"),
+           score_row(folder, "valid", "real, held out"),
            score_row(folder, "shuffled", "the same, words shuffled")])
     print("  perplexity: under a trigram model of the training text, low = likely. entropy: of all words, in nats; read the two together,\n"
           "  as dull repetition is likely too. new trigrams, exact copies: share that the training text does not, does hold.\n")
@@ -120,39 +124,35 @@ def pairs(folder, task):
     rows = [["input", "right", "generated", ""]]
     for k in range(0, len(source), max(1, len(source) // 12)):
         rows.append([source[k], right[k], made[k], "" if made[k] == right[k] else "differs"])
-    widths = [max(len(row[k]) for row in rows) for k in range(4)]
-    for row in rows:
-        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
-    print()
+    columns(rows)
 
 
-def where_and_next(folder, task, minutes):
+def where_and_next(folder, task):
     heading("Where everything lies, and what to type next")
     given = "--num-samples 20 --seed 7" if task == "verses" else "--input -"
-    typed = "" if task == "verses" else f"echo {'Wanderlust' if task == 'pronounce' else 'ein neues Haus'} | ".lower().replace("haus", "Haus")
+    typed = {"verses": "", "pronounce": "echo wanderlust | ", "translate": "echo 'ein neues Haus' | "}[task]
     longer = 60 if task != "translate" else 240
-    table([[f"{folder}/run", "the trained model, its log.txt, metrics.jsonl and checkpoints"],
-           [f"{folder}/text, *.h5, tokenizer, table", "what it was trained on"],
-           [f"{folder}/samples, scores", "what it wrote, and how that was scored"]])
-    print(f"  more of the same        {typed}build/default/bin/elf-sample --model {folder}/run {given}")
-    print(f"  train for longer        scripts/demo.sh {task} --minutes {longer} --out runs/demo/{task}-long")
-    others = {"verses": "pronounce", "pronounce": "verses", "translate": "pronounce"}
-    print(f"  another task            scripts/demo.sh {others[task]}")
-    print("  your own text           README.md, \"Your own text\"\n")
+    columns([[f"{folder}/run", "the trained model, its log.txt, metrics.jsonl and checkpoints"],
+             [f"{folder}/text, *.h5, tokenizer, table", "what it was trained on"],
+             [f"{folder}/samples, scores", "what it wrote, and how that was scored"]])
+    other = "verses" if task == "pronounce" else "pronounce"
+    columns([["more of the same", f"{typed}build/default/bin/elf-sample --model {folder}/run {given}"],
+             ["train for longer", f"scripts/demo.sh {task} --minutes {longer} --out runs/demo/{task}-long"],
+             ["another task", f"scripts/demo.sh {other}"],
+             ["your own text", 'README.md, "Your own text"']])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("task", choices=["verses", "pronounce", "translate"])
     parser.add_argument("--dir", required=True, type=pathlib.Path)
-    parser.add_argument("--minutes", required=True)
     arguments = parser.parse_args()
     training(arguments.dir)
     if arguments.task == "verses":
         verses(arguments.dir)
     else:
         pairs(arguments.dir, arguments.task)
-    where_and_next(arguments.dir, arguments.task, arguments.minutes)
+    where_and_next(arguments.dir, arguments.task)
 
 
 if __name__ == "__main__":

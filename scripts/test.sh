@@ -6,6 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 exec </dev/null
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}  # several programs share the cores: threads that wait should not spin
 
 began=$SECONDS
 clock() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
