@@ -114,7 +114,7 @@ make_text() { show_and_run python3 scripts/demo_data.py "$task" --out "$out/text
 make_tokenizer() {
   local -a from=("$out/text/train.txt") options=(--model-type word --vocab-size 2003)
   case $task in
-    pronounce) from=("$out/text/train.src" "$out/text/train.tgt"); options=(--model-type char --vocab-size 64) ;;
+    pronounce) from=("$out/text/train.src" "$out/text/train.tgt"); options=(--model-type char --vocab-size 64 --no-dummy-prefix --normalization identity) ;;
     translate) from=("$out/text/train.src" "$out/text/train.tgt"); options=(--model-type unigram --vocab-size 4000) ;;
   esac
   rm -rf "$out/tokenizer"
@@ -222,7 +222,7 @@ case $task-$quick in
   verses-yes)   default_minutes=0  default_steps=400 num_samples=128  num_frontier=64 ;;
   pronounce-no) default_minutes=5  default_steps=0   num_samples=100000 ;;
   translate-no) default_minutes=30 default_steps=0   num_samples=100000 ;;
-  *-yes)        default_minutes=0  default_steps=250 num_samples=200 ;;
+  *-yes)        default_minutes=0  default_steps=450 num_samples=200 ;;
 esac
 steps=$default_steps length="about a minute"
 [ -z "$minutes" ] || steps=0
