@@ -19,7 +19,16 @@ inline int64_t rows_per_piece(int64_t width) {
 // A function that is compiled for several instruction sets; the best that the machine has is taken when the
 // program starts. Products and sums may be fused on some and not on others: numbers are bitwise reproducible
 // on one kind of machine, like those of the matrix products.
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(ELF_NO_VECTOR_CLONES)
+// The choice is made before a sanitizer is set up, so that there is one version under sanitizers.
+#if defined(__SANITIZE_ADDRESS__)
+#define ELF_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+    __has_feature(undefined_behavior_sanitizer)
+#define ELF_SANITIZED 1
+#endif
+#endif
+#if defined(__x86_64__) && !defined(ELF_SANITIZED)
 #define ELF_VECTOR_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
 #else
 #define ELF_VECTOR_CLONES

@@ -123,7 +123,7 @@ TEST(Attention, EqualsSoftmaxWrittenOut) {
 // widths go to ATen anyway.
 TEST(Attention, ShortSequencesEqualAten) {
   for (const auto& [length, dim] :
-       {std::pair<int64_t, int64_t>{1, 16}, {15, 32}, {16, 48}, {27, 32}, {48, 64}}) {
+       {std::pair<int64_t, int64_t>{2, 16}, {15, 32}, {16, 48}, {27, 32}, {48, 64}}) {
     const std::vector<int64_t> shape{3, length, 2, dim};  // [B, S, N, d]
     const auto heads_first = [](const at::Tensor& x) { return x.transpose(1, 2); };
     const std::vector<at::Tensor> inputs{numbers(1, shape) * 2, numbers(2, shape), numbers(3, shape)};
@@ -139,6 +139,9 @@ TEST(Attention, ShortSequencesEqualAten) {
         },
         inputs);
   }
+  const at::Tensor one = numbers(1, {1, 2, 1, 16});
+  EXPECT_TRUE(all_close(short_attention(one, one, one), one.flatten(1).unsqueeze(1), 1e-6,
+                        1e-6));  // one key: its value
   EXPECT_FALSE(serves_short_attention(at::zeros({1, 1, 49, 32})));
   EXPECT_FALSE(serves_short_attention(at::zeros({1, 1, 4, 12})));
 }
