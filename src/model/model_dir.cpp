@@ -71,7 +71,8 @@ void copy_part(const fs::path& from, const fs::path& to) {
 NetworkTraits Model::network_traits(const RunConfig& config) {
   return {.self_cond = config.flow.self_cond_prob > 0,
           .cfg_tokens = config.model.num_self_cond_cfg_tokens > 0,
-          .dropout = config.model.dropout > 0};
+          .dropout = config.model.dropout > 0,
+          .vocab_size = config.model.vocab_size};
 }
 
 Model load_model(const fs::path& path, at::Device device, Weights weights) {
