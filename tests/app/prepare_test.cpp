@@ -38,11 +38,12 @@ Outcome shell(const TemporaryFolder& folder, const std::string& command) {
           read_file(folder / ".err")};
 }
 
-// Words w0 ... w99 in lines of five.
+// The words w0 ... w99 in lines of five, 1300 different ones; from 100 lines on every word occurs.
 void write_words(const TemporaryFolder& folder, int lines) {
   std::string text;
   for (int i = 0; i < lines; ++i) {
-    for (int k = 0; k < 5; ++k) text += (k > 0 ? " w" : "w") + std::to_string((i * 5 + k * k) % 100);
+    for (int k = 0; k < 5; ++k)
+      text += (k > 0 ? " w" : "w") + std::to_string((i * 7 + k * (i % 13 + 1)) % 100);
     text += "\n";
   }
   folder.write("a.txt", text);
