@@ -135,20 +135,17 @@ struct StatisticsOptions {
 
 LatentStatistics measure(LatentCodec& codec, const Dataset& dataset, const StatisticsOptions& options) {
   const DatasetInfo& info = dataset.info();
+  const int64_t length = std::max<int64_t>(1, info.longest_row);
   const int64_t rows = options.max_rows > 0 ? std::min(options.max_rows, info.rows) : info.rows;
-  const int64_t batch_rows =
-      std::max<int64_t>(1, options.tokens_at_once / std::max<int64_t>(1, info.longest_row));
+  const int64_t batch_rows = std::max<int64_t>(1, options.tokens_at_once / length);
   StatisticsAccumulator accumulator;
   Progress progress("latents", rows, "rows");
   for (int64_t row = 0; row < rows; row += batch_rows) {
-    const int64_t count = std::min(batch_rows, rows - row);
-    int64_t length = 1;  // of the longest here: less padding
-    for (int64_t i = row; i < row + count; ++i) length = std::max(length, dataset.length(i));
-    const Batch batch = sequential_batch(dataset, row, count, length, info.pad_id);
+    const Batch batch = sequential_batch(dataset, row, std::min(batch_rows, rows - row), length, info.pad_id);
     const at::Tensor latents = codec.encode(batch.ids, encoder_mask(batch.valid_mask, batch.cond_mask));
     const at::Tensor places = batch.valid_mask.flatten().nonzero().squeeze(1).to(latents.device());
     accumulator.add(latents.flatten(0, 1).index_select(0, places));
-    progress.update(row + count);
+    progress.update(std::min(row + batch_rows, rows));
   }
   progress.finish();
   return accumulator.result();
