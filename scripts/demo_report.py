@@ -91,6 +91,7 @@ def verses(folder):
             cells.append(f"{row[1]} / {row[2]}")
         rows.append([sampler.upper(), *cells])
     table(rows)
+    print(f"  {row[6]} samples each; the entropy of fewer texts is a little lower.\n")
 
     heading("From noise to text: what one sample would read as, on its way")
     trajectory(folder)
