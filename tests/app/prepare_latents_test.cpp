@@ -1,0 +1,122 @@
+// elf-prepare table, statistics and encoder as commands: what they write, and that wrong input ends with 2
+// and leaves nothing.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "elf/app/tools.h"
+#include "elf/base/error.h"
+#include "elf/base/files.h"
+#include "elf/data/dataset.h"
+#include "elf/model/latent_statistics.h"
+#include "elf/model/t5.h"
+#include "elf/model/token_table.h"
+#include "support/golden.h"
+
+namespace elf {
+namespace {
+
+namespace fs = std::filesystem;
+
+class PrepareLatents : public ::testing::Test {
+ protected:
+  PrepareLatents() : folder_(fs::temp_directory_path() / cat("elf_prepare_latents_", ::getpid())) {
+    fs::create_directories(folder_);
+    DatasetInfo header;
+    header.vocab_size = 30;
+    header.max_length = 12;
+    header.tokenizer_hash = "xxh128:mine";
+    header.settings = R"({"extra_ids": 5})";
+    DatasetWriter writer(folder_ / "data.h5", header);
+    for (int32_t row = 0; row < 50; ++row) {  // rows of 2 to 11 tokens and an EOS
+      std::vector<int32_t> ids;
+      for (int32_t i = 0; i < 2 + row % 10; ++i) ids.push_back(3 + (row * 7 + i * i) % 20);
+      ids.push_back(1);
+      writer.add_document(ids);
+    }
+    tokens_ = writer.finish().tokens;
+  }
+  ~PrepareLatents() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return folder_ / name; }
+  int run(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), "elf-prepare");
+    arguments.insert(arguments.end(), {"--threads", "1", "--device", "cpu"});
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    return app::prepare(static_cast<int>(argv.size()), argv.data());
+  }
+  bool left_nothing_temporary() const {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
+      if (entry.path().filename().string().starts_with(".")) return false;
+    }
+    return true;
+  }
+  fs::path folder_;
+  int64_t tokens_ = 0;
+};
+
+TEST_F(PrepareLatents, StatisticsOfATableCountEveryTokenOnce) {
+  ASSERT_EQ(
+      run({"table", "--data", path("data.h5"), "--kind", "svd", "--width", "4", "--out", path("table")}), 0);
+  // Few tokens at once: batches of rows of unequal length, and a last one that is not full.
+  ASSERT_EQ(run({"statistics", "--data", path("data.h5"), "--table", path("table"), "--tokens-at-once", "40",
+                 "--out", path("s.json")}),
+            0);
+  const at::Tensor table = load_token_table(path("table")).weight;
+  const Dataset dataset = Dataset::open(path("data.h5"));
+  std::vector<int64_t> all;
+  for (int64_t row = 0; row < dataset.info().rows; ++row) {
+    for (const int32_t id : dataset.tokens(row)) all.push_back(id);
+  }
+  const at::Tensor latents = table.index_select(0, at::tensor(all)).to(at::kDouble);
+  const LatentStatistics statistics = read_statistics(path("s.json"));
+  EXPECT_EQ(statistics.positions, tokens_);
+  EXPECT_TRUE(test::all_close(statistics.channel_mean, latents.mean(0), 1e-9, 1e-12));
+  EXPECT_TRUE(
+      test::all_close(statistics.channel_std, latents.var(0, /*unbiased=*/false).sqrt(), 1e-9, 1e-12));
+  EXPECT_NEAR(statistics.mean, latents.mean().item<double>(), 1e-12);
+}
+
+TEST_F(PrepareLatents, TheEncoderFitsTheData) {
+  ASSERT_EQ(run({"encoder", "--data", path("data.h5"), "--preset", "t5-nano", "--steps", "2", "--batch", "4",
+                 "--out", path("encoder")}),
+            0);
+  EXPECT_EQ(load_t5(path("encoder")).config.vocab_size, 30);
+  EXPECT_EQ(
+      run({"statistics", "--data", path("data.h5"), "--encoder", path("encoder"), "--out", path("s.json")}),
+      0);
+  EXPECT_EQ(run({"table", "--data", path("data.h5"), "--kind", "t5", "--encoder", path("encoder"), "--out",
+                 path("t5table")}),
+            0);
+  EXPECT_EQ(load_token_table(path("t5table")).weight.sizes(), (std::vector<int64_t>{30, 64}));
+}
+
+TEST_F(PrepareLatents, WrongInputEndsWithTwoAndLeavesNothing) {
+  EXPECT_EQ(run({"table", "--data", path("nothing.h5"), "--kind", "svd", "--width", "4", "--out", path("a")}),
+            2);
+  EXPECT_EQ(run({"table", "--data", path("data.h5"), "--kind", "svd", "--width", "29", "--out", path("a")}),
+            2);  // fewer tokens than that
+  EXPECT_EQ(run({"table", "--data", path("data.h5"), "--kind", "words", "--width", "4", "--out", path("a")}),
+            2);
+  EXPECT_EQ(run({"encoder", "--steps", "5", "--out", path("a")}), 2);
+  EXPECT_EQ(run({"statistics", "--data", path("data.h5"), "--out", path("a")}), 2);
+  save_token_table(folder_, {at::ones({30, 4}), {{"tokenizer_hash", "xxh128:other"}}});
+  EXPECT_EQ(run({"statistics", "--data", path("data.h5"), "--table", folder_, "--out", path("a")}), 2);
+  EXPECT_FALSE(fs::exists(path("a")));
+  EXPECT_TRUE(left_nothing_temporary());
+}
+
+TEST_F(PrepareLatents, DoesNotReplaceAFolderUnasked) {
+  const std::vector<std::string> table{"table",   "--data", path("data.h5"), "--kind",     "gaussian",
+                                       "--width", "4",      "--out",         path("table")};
+  EXPECT_EQ(run(table), 0);
+  EXPECT_EQ(run(table), 2);
+  std::vector<std::string> again = table;
+  again.push_back("--overwrite");
+  EXPECT_EQ(run(again), 0);
+}
+
+}  // namespace
+}  // namespace elf
