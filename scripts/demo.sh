@@ -134,10 +134,10 @@ make_datasets() {
 }
 
 make_table() {
-  local kind=svd
-  [ "$task" = verses ] || kind=gaussian
+  local kind=svd width=24
+  [ "$task" = verses ] || { kind=gaussian; width=16; }
   rm -rf "$out/table"
-  tool elf-prepare table --data "$out/train.h5" --kind "$kind" --width 16 --out "$out/table"
+  tool elf-prepare table --data "$out/train.h5" --kind "$kind" --width "$width" --out "$out/table"
 }
 
 train_model() {
@@ -258,7 +258,7 @@ stage tokenizer tokenizer "Tokenizer: SentencePiece trained on the text" "a few 
   make_tokenizer "$task" "@$out/text"
 stage datasets valid.h5 "Datasets: text to token ids, in HDF5" "a few seconds" \
   make_datasets "$input_length" "$total_length" "@$out/text" "@$out/tokenizer"
-stage table table "Latents: a vector of width 16 for each token, from how tokens occur together (verses) or drawn (letters)" "a few seconds" \
+stage table table "Latents: a short vector for each token, from how tokens occur together (verses) or drawn (letters)" "a few seconds" \
   make_table "@$out/train.h5"
 training_key=$(fingerprint "$minutes" "$steps" @configs/base/nano.yaml "@configs/nano-$task.yaml" "@$out/train.h5" "@$out/valid.h5" "@$out/tokenizer" "@$out/table")
 stage training run/checkpoints/latest "Training: a million parameters learn to denoise the vectors and to read words off them" "$length" \
