@@ -30,8 +30,9 @@ using json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 namespace {
 
-// Steps timed before the length of a run of train.minutes is fixed; the first ones are not typical.
-constexpr int64_t kCalibrationWarmup = 10, kCalibrationSteps = 50;
+// A run of train.minutes times so many of its steps, the first few left out, before its length is fixed; less when they take long.
+constexpr int64_t kCalibrationWarmup = 5, kCalibrationSteps = 50, kFewestTimedSteps = 2;
+constexpr double kCalibrationShare = 0.1;  // of the minutes
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -198,11 +199,16 @@ StepReport Trainer::Implementation::one_step() {
 void Trainer::Implementation::fix_length() {
   if (total_steps_ > 0) return;
   if (timing_first_ < 0) timing_first_ = step_ + kCalibrationWarmup;
-  if (step_ == timing_first_) timing_start_ = Clock::now();
-  if (step_ < timing_first_ + kCalibrationSteps) return;
-  const double step_seconds = seconds_since(timing_start_) / static_cast<double>(kCalibrationSteps);
-  const double left = std::max(0.0, config_.train.minutes * 60 - trained_seconds_);
-  total_steps_ = step_ + static_cast<int64_t>(left / step_seconds);
+  if (step_ <= timing_first_) {
+    timing_start_ = Clock::now();
+    return;
+  }
+  const int64_t timed = step_ - timing_first_;
+  const double budget = config_.train.minutes * 60, spent = seconds_since(timing_start_);
+  if (timed < kFewestTimedSteps || (timed < kCalibrationSteps && spent < kCalibrationShare * budget)) return;
+  const double step_seconds = spent / static_cast<double>(timed);
+  const double left = std::max(0.0, budget - trained_seconds_);
+  total_steps_ = step_ + 1 + static_cast<int64_t>(left / step_seconds);
   log_info(cat("a step takes ", short_number(step_seconds * 1000, "%.0f"), " ms: ", total_steps_, " steps in ", config_.train.minutes, " minutes"));
 }
 

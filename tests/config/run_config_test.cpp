@@ -38,7 +38,7 @@ TEST(ShippedConfigs, WrittenAndReadBackAreEqual) {
   }
 }
 
-// Columns of the table of algorithm.md section 3, row by row.
+// Columns of the table of docs/ALGORITHM.md section 3, row by row.
 TEST(ShippedConfigs, HoldThePublishedSettings) {
   struct Row {
     const char* file;

@@ -115,7 +115,7 @@ TEST_P(GoldenOptimizer, EveryStepAgrees) {
 INSTANTIATE_TEST_SUITE_P(Cases, GoldenOptimizer,
                          ::testing::Values("muon", "adamw", "muon_missing_gradients"));
 
-// One matrix after another, written out from algorithm.md: the plain reference of the batched form.
+// One matrix after another, written out from docs/ALGORITHM.md: the plain reference of the batched form.
 at::Tensor plain_newton_schulz(const at::Tensor& x, int64_t iterations) {
   at::Tensor y = x / (x.norm() + 1e-8);
   if (x.size(0) > x.size(1)) y = y.t();

@@ -1,4 +1,4 @@
-// `flow:` noise, guidance and the two branches of the training objective (algorithm.md section 3).
+// `flow:` noise, guidance and the two branches of the training objective (docs/ALGORITHM.md section 3).
 #pragma once
 
 #include <string>

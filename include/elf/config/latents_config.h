@@ -1,4 +1,4 @@
-// `latents:` where the latents come from (algorithm.md section 1).
+// `latents:` where the latents come from (docs/ALGORITHM.md section 1).
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// `model:` the sizes of the network (algorithm.md section 2; names as in the published configurations).
+// `model:` the sizes of the network (docs/ALGORITHM.md section 2; names as in the published configurations).
 #pragma once
 
 #include <cstdint>

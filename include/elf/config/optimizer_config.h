@@ -1,4 +1,4 @@
-// `optimizer:` update rule, learning rate, averaging (algorithm.md section 3, "Optimiser").
+// `optimizer:` update rule, learning rate, averaging (docs/ALGORITHM.md section 3, "Optimiser").
 #pragma once
 
 #include <cstdint>

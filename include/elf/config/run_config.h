@@ -1,4 +1,4 @@
-// One run: all sections together, read from YAML (interface.md, "elf-train").
+// One run: all sections together, read from YAML.
 #pragma once
 
 #include <filesystem>

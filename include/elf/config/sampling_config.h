@@ -1,4 +1,4 @@
-// `sampling:` how elf-sample draws (algorithm.md section 4); the defaults are those published for OpenWebText.
+// `sampling:` how elf-sample draws (docs/ALGORITHM.md section 4); the defaults are those published for OpenWebText.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Who may see whom inside the text encoder (algorithm.md section 1).
+// Who may see whom inside the text encoder (docs/ALGORITHM.md section 1).
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-// The training objective (algorithm.md section 3): both branches over a mixed batch, as a pure function of
+// The training objective (docs/ALGORITHM.md section 3): both branches over a mixed batch, as a pure function of
 // (batch, draws, weights).
 #pragma once
 

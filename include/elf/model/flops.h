@@ -17,7 +17,7 @@ struct RowFlops {
 // Of one row of `length` data tokens; matrix products and attention, 2 FLOPs a multiply-add.
 RowFlops forward_flops(const ModelConfig& model, int64_t length, bool self_cond);
 
-// Expected of one row of a training step (algorithm.md section 3, "Note what follows"): one forward and backward, plus the no-gradient
+// Expected of one row of a training step (docs/ALGORITHM.md section 3, "Note what follows"): one forward and backward, plus the no-gradient
 // forward of the denoise rows with the coin.
 double training_flops(const ModelConfig& model, const FlowConfig& flow, int64_t length);
 

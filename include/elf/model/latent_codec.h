@@ -1,5 +1,5 @@
 // From token ids to latents: x = (e - mean) / std, with e from a frozen T5 encoder or a frozen table with a
-// row a token (algorithm.md section 1).
+// row a token (docs/ALGORITHM.md section 1).
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -65,7 +65,7 @@ void save_t5(const std::filesystem::path& folder, const T5Model& model);
 ParamList t5_params(T5Model& model);
 void to_device(T5Model& model, at::Device device);
 
-// Bucket of a relative position (algorithm.md section 1): exact up to a quarter (decoder: half) of the
+// Bucket of a relative position (docs/ALGORITHM.md section 1): exact up to a quarter (decoder: half) of the
 // buckets, then logarithmic up to max_distance. Bidirectional (encoder): half of the buckets are for keys to
 // the right. Causal (decoder): those are bucket 0.
 int64_t relative_bucket(int64_t key_minus_query, bool bidirectional, int64_t num_buckets,

@@ -1,4 +1,4 @@
-// The update rules behind one interface (algorithm.md section 3, "Optimiser"). State goes by parameter name,
+// The update rules behind one interface (docs/ALGORITHM.md section 3, "Optimiser"). State goes by parameter name,
 // never by order.
 #pragma once
 

@@ -1,4 +1,4 @@
-// From noise to latents (algorithm.md section 4). Sample i is a function of (network, settings, seed, i)
+// From noise to latents (docs/ALGORITHM.md section 4). Sample i is a function of (network, settings, seed, i)
 // only: neither the batch it is in nor its neighbours change it, up to the rounding of matrix products of
 // another size. Shapes: B rows, L positions, D latent width. Runs without recording gradients (NoGradGuard,
 // not InferenceMode: a network may keep tables that training uses later).
