@@ -1,13 +1,12 @@
 // The precompiled header of everything that sees torch. Sources still include what they use.
 #pragma once
 
+#include <ATen/ATen.h>
 #include <torch/nn/module.h>
 #include <torch/nn/modules/container/modulelist.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/types.h>
 #include <torch/utils.h>
-
-#include <ATen/ATen.h>
 
 #include <filesystem>
 #include <functional>

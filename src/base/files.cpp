@@ -98,20 +98,25 @@ void sync_to_disk(const fs::path& path) {
   }
 }
 
-std::string digest(std::string_view bytes) { return hexadecimal(XXH3_128bits(bytes.data(), bytes.size())); }
+std::string digest(std::string_view bytes) {
+  return hexadecimal(XXH3_128bits(bytes.data(), bytes.size()));
+}
 
 std::string digest_of_file(const fs::path& path) {
-  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(), XXH3_freeState);
+  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(),
+                                                                              XXH3_freeState);
   XXH3_128bits_reset(state.get());
   for_each_piece(path, [&](const char* data, size_t size) { XXH3_128bits_update(state.get(), data, size); });
   return hexadecimal(XXH3_128bits_digest(state.get()));
 }
 
 std::string what_bytes_look_like(std::string_view first) {
-  if (first.starts_with("version https://git-lfs")) return "a Git LFS pointer; fetch the real file with `git lfs pull`";
+  if (first.starts_with("version https://git-lfs"))
+    return "a Git LFS pointer; fetch the real file with `git lfs pull`";
   const size_t start = first.find_first_not_of(" \t\r\n");
   const std::string_view body = start == std::string_view::npos ? "" : first.substr(start);
-  if (body.starts_with("<!DOCTYPE") || body.starts_with("<!doctype") || body.starts_with("<html") || body.starts_with("<HTML")) {
+  if (body.starts_with("<!DOCTYPE") || body.starts_with("<!doctype") || body.starts_with("<html") ||
+      body.starts_with("<HTML")) {
     return "an HTML page, not the file it should be; download it again";
   }
   if (first.starts_with("\x1f\x8b")) return "gzip-compressed; unpack it first";

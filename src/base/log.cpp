@@ -32,9 +32,8 @@ void write(spdlog::level::level_enum level, const char* prefix, const std::strin
 }  // namespace
 
 void set_log_level(LogLevel level) {
-  static constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info,
-                                                          spdlog::level::warn, spdlog::level::err,
-                                                          spdlog::level::off};
+  static constexpr spdlog::level::level_enum kLevels[] = {
+      spdlog::level::debug, spdlog::level::info, spdlog::level::warn, spdlog::level::err, spdlog::level::off};
   logger().set_level(kLevels[static_cast<int>(level)]);
 }
 
@@ -56,9 +55,17 @@ void log_to_file(const std::filesystem::path& path) {
   }
 }
 
-void log_debug(const std::string& message) { write(spdlog::level::debug, "", message); }
-void log_info(const std::string& message) { write(spdlog::level::info, "", message); }
-void log_warning(const std::string& message) { write(spdlog::level::warn, "warning: ", message); }
-void log_error(const std::string& message) { write(spdlog::level::err, "error: ", message); }
+void log_debug(const std::string& message) {
+  write(spdlog::level::debug, "", message);
+}
+void log_info(const std::string& message) {
+  write(spdlog::level::info, "", message);
+}
+void log_warning(const std::string& message) {
+  write(spdlog::level::warn, "warning: ", message);
+}
+void log_error(const std::string& message) {
+  write(spdlog::level::err, "error: ", message);
+}
 
 }  // namespace elf

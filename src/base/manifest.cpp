@@ -20,7 +20,8 @@ void write_manifest(const fs::path& folder, const std::vector<std::string>& file
 std::string manifest_problem(const fs::path& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) return "is no folder";
-  if (!fs::exists(folder / kManifestName, error)) return cat("has no ", kManifestName, ": writing it was not finished");
+  if (!fs::exists(folder / kManifestName, error))
+    return cat("has no ", kManifestName, ": writing it was not finished");
   const json manifest = json::parse(read_file(folder / kManifestName), nullptr, /*allow_exceptions=*/false);
   if (manifest.is_discarded() || !manifest.contains("files") || !manifest["files"].is_object()) {
     return cat(kManifestName, " is damaged");
@@ -31,11 +32,14 @@ std::string manifest_problem(const fs::path& folder) {
     const auto bytes = fs::file_size(path);
     const auto expected = entry.value("bytes", json(nullptr));
     if (expected != json(bytes)) return cat(name, " has ", bytes, " bytes, expected ", expected.dump());
-    if (entry.value("digest", "") != digest_of_file(path)) return cat(name, " is damaged: its digest is not that of the manifest");
+    if (entry.value("digest", "") != digest_of_file(path))
+      return cat(name, " is damaged: its digest is not that of the manifest");
   }
   return "";
 }
 
-std::string manifest_digest(const fs::path& folder) { return digest_of_file(folder / kManifestName); }
+std::string manifest_digest(const fs::path& folder) {
+  return digest_of_file(folder / kManifestName);
+}
 
 }  // namespace elf

@@ -14,7 +14,11 @@ namespace {
 
 std::string rate_text(double per_second) {
   char text[32];
-  std::snprintf(text, sizeof text, per_second >= 100 ? "%.0f" : per_second >= 1 ? "%.1f" : "%.2f", per_second);
+  std::snprintf(text, sizeof text,
+                per_second >= 100 ? "%.0f"
+                : per_second >= 1 ? "%.1f"
+                                  : "%.2f",
+                per_second);
   return text;
 }
 
@@ -27,16 +31,23 @@ std::string duration_text(double seconds) {
     std::snprintf(text, sizeof text, "%lld:%02lld:%02lld", static_cast<long long>(whole / 3600),
                   static_cast<long long>(whole / 60 % 60), static_cast<long long>(whole % 60));
   } else {
-    std::snprintf(text, sizeof text, "%lld:%02lld", static_cast<long long>(whole / 60), static_cast<long long>(whole % 60));
+    std::snprintf(text, sizeof text, "%lld:%02lld", static_cast<long long>(whole / 60),
+                  static_cast<long long>(whole % 60));
   }
   return text;
 }
 
 Progress::Progress(std::string title, int64_t total, std::string unit)
-    : title_(std::move(title)), unit_(std::move(unit)), total_(total), on_terminal_(::isatty(2) != 0), start_(Clock::now()),
+    : title_(std::move(title)),
+      unit_(std::move(unit)),
+      total_(total),
+      on_terminal_(::isatty(2) != 0),
+      start_(Clock::now()),
       last_drawn_(start_) {}
 
-Progress::~Progress() { finish(); }
+Progress::~Progress() {
+  finish();
+}
 
 void Progress::update(int64_t done, const std::string& note) {
   if (start_done_ < 0) start_done_ = std::max<int64_t>(0, done - 1);
@@ -58,7 +69,8 @@ void Progress::finish(const std::string& note) {
 
 void Progress::draw(int64_t done, const std::string& note) {
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-  const double rate = seconds > 0 ? static_cast<double>(done - std::max<int64_t>(0, start_done_)) / seconds : 0;
+  const double rate =
+      seconds > 0 ? static_cast<double>(done - std::max<int64_t>(0, start_done_)) / seconds : 0;
   std::string line = title_;
   if (total_ > 0) {
     const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total_));
@@ -70,10 +82,12 @@ void Progress::draw(int64_t done, const std::string& note) {
     if (finished_) {
       line += cat(", ", rate_text(rate), "/s, took ", duration_text(seconds));
     } else if (rate > 0) {
-      line += cat(", ", rate_text(rate), "/s, ", duration_text(static_cast<double>(total_ - done) / rate), " left");
+      line += cat(", ", rate_text(rate), "/s, ", duration_text(static_cast<double>(total_ - done) / rate),
+                  " left");
     }
   } else {
-    line += cat(" ", done, " ", unit_, ", ", rate_text(rate), "/s", finished_ ? cat(", took ", duration_text(seconds)) : "");
+    line += cat(" ", done, " ", unit_, ", ", rate_text(rate), "/s",
+                finished_ ? cat(", took ", duration_text(seconds)) : "");
   }
   if (!note.empty()) line += "  " + note;
   if (on_terminal_) {

@@ -24,38 +24,46 @@ fs::path checkpoint_of_run(const fs::path& run) {
     while (!name.empty() && name.back() == '\n') name.pop_back();
     const std::string problem = manifest_problem(folder / name);
     if (problem.empty()) return folder / name;
-    usage_error((folder / name).string(), " (named by `latest`) cannot be used: ", problem, "; name another checkpoint of ", folder.string());
+    usage_error((folder / name).string(), " (named by `latest`) cannot be used: ", problem,
+                "; name another checkpoint of ", folder.string());
   }
   std::string candidates;
-  for (const auto& entry : fs::directory_iterator(folder, error)) candidates += " " + entry.path().filename().string();
-  usage_error(run.string(), ": the run has no checkpoints/latest",
-              candidates.empty() ? "; it has saved nothing yet" : "; name one of its checkpoints:" + candidates);
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    candidates += " " + entry.path().filename().string();
+  usage_error(
+      run.string(), ": the run has no checkpoints/latest",
+      candidates.empty() ? "; it has saved nothing yet" : "; name one of its checkpoints:" + candidates);
 }
 
 Place find_model(const fs::path& path, Weights weights) {
   const char* file = weights == Weights::kEma ? "ema.safetensors" : "model.safetensors";
   std::error_code error;
   if (!fs::exists(path, error)) usage_error(path.string(), ": no such run, checkpoint or model directory");
-  if (!fs::is_directory(path, error)) usage_error(path.string(), ": is a file; give a run folder, a checkpoint folder or a model directory");
+  if (!fs::is_directory(path, error))
+    usage_error(path.string(), ": is a file; give a run folder, a checkpoint folder or a model directory");
   if (fs::exists(path / "config.yaml", error)) {
     if (fs::exists(path / "checkpoints", error)) return {path, checkpoint_of_run(path) / file};
     if (fs::exists(path / "model.safetensors", error)) {
-      if (const std::string problem = manifest_problem(path); !problem.empty()) usage_error(path.string(), ": the model directory cannot be used: ", problem);
+      if (const std::string problem = manifest_problem(path); !problem.empty())
+        usage_error(path.string(), ": the model directory cannot be used: ", problem);
       return {path, path / "model.safetensors"};
     }
     usage_error(path.string(), ": holds config.yaml but neither checkpoints/ nor model.safetensors");
   }
   if (fs::exists(path / "state.json", error) || fs::exists(path / kManifestName, error)) {
-    if (const std::string problem = manifest_problem(path); !problem.empty()) usage_error(path.string(), ": the checkpoint cannot be used: ", problem);
+    if (const std::string problem = manifest_problem(path); !problem.empty())
+      usage_error(path.string(), ": the checkpoint cannot be used: ", problem);
     const fs::path run = fs::absolute(path).lexically_normal().parent_path().parent_path();
-    if (!fs::exists(run / "config.yaml", error)) usage_error(path.string(), ": the run's config.yaml is not in ", run.string());
+    if (!fs::exists(run / "config.yaml", error))
+      usage_error(path.string(), ": the run's config.yaml is not in ", run.string());
     return {run, path / file};
   }
   std::string candidates;
   for (const auto& entry : fs::directory_iterator(path, error)) {
     if (fs::exists(entry.path() / "config.yaml", error)) candidates += " " + entry.path().filename().string();
   }
-  usage_error(path.string(), ": is no run, checkpoint or model directory (no config.yaml)", candidates.empty() ? "" : "; it holds these:" + candidates);
+  usage_error(path.string(), ": is no run, checkpoint or model directory (no config.yaml)",
+              candidates.empty() ? "" : "; it holds these:" + candidates);
 }
 
 void copy_part(const fs::path& from, const fs::path& to) {
@@ -79,11 +87,13 @@ Model load_model(const fs::path& path, at::Device device, Weights weights) {
   const Place place = find_model(path, weights);
   Model model;
   model.config = load_run_config(place.config_folder / "config.yaml");
-  model.tokenizer = std::make_shared<SentencePieceTokenizer>(SentencePieceTokenizer::load(model.config.data.tokenizer));
+  model.tokenizer =
+      std::make_shared<SentencePieceTokenizer>(SentencePieceTokenizer::load(model.config.data.tokenizer));
   model.codec = make_latent_codec(model.config.latents, device);
   if (model.codec->dim() != model.config.model.latent_dim) {
-    usage_error(model.config.latents.path, ": its width is ", model.codec->dim(), ", but model.latent_dim of ",
-                (place.config_folder / "config.yaml").string(), " is ", model.config.model.latent_dim);
+    usage_error(model.config.latents.path, ": its width is ", model.codec->dim(),
+                ", but model.latent_dim of ", (place.config_folder / "config.yaml").string(), " is ",
+                model.config.model.latent_dim);
   }
   model.network = std::make_unique<ElfNet>(model.config.model, device);
   model.network->load(read_safetensors(place.weights_file));
@@ -98,7 +108,9 @@ void write_model_parts(const fs::path& folder, const RunConfig& config) {
   RunConfig stored = config;
   const auto keep = [&](std::string& source, const std::string& name) {
     if (source.empty()) return;
-    const fs::path copy = folder / (fs::is_directory(source) ? fs::path(name) : fs::path(name + fs::path(source).extension().string()));
+    const fs::path copy =
+        folder /
+        (fs::is_directory(source) ? fs::path(name) : fs::path(name + fs::path(source).extension().string()));
     copy_part(source, copy);
     source = copy.filename().string();
   };

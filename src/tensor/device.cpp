@@ -24,7 +24,9 @@ bool load_cuda() {
 
 at::Device parse_device(const std::string& name) {
   if (name == "cpu") return at::kCPU;
-  if (name == "auto") return load_cuda() && at::detail::getCUDAHooks().deviceCount() > 0 ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
+  if (name == "auto")
+    return load_cuda() && at::detail::getCUDAHooks().deviceCount() > 0 ? at::Device(at::kCUDA, 0)
+                                                                       : at::Device(at::kCPU);
   int64_t index = 0;
   if (name.starts_with("cuda:")) {
     try {
@@ -38,7 +40,8 @@ at::Device parse_device(const std::string& name) {
     usage_error("device '", name, "': expected auto, cpu, cuda or cuda:N");
   }
   const int64_t count = load_cuda() ? at::detail::getCUDAHooks().deviceCount() : 0;
-  if (index >= count) usage_error("device '", name, "': this machine has ", count, " usable CUDA devices; try --device cpu");
+  if (index >= count)
+    usage_error("device '", name, "': this machine has ", count, " usable CUDA devices; try --device cpu");
   return at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(index));
 }
 

@@ -35,15 +35,16 @@ uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// The numbers of one sample: the key names seed, purpose and step, the counter's halves are sample and position.
+// The numbers of one sample: the key names seed, purpose and step, the counter's halves are sample and
+// position.
 class Row {
  public:
   Row(const Stream& stream, uint64_t sample) : sample_(sample) {
     key_ = mix(mix(mix(stream.seed) ^ static_cast<uint64_t>(stream.purpose)) ^ stream.step);
   }
   Block block(uint64_t position) const {
-    return philox({static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), static_cast<uint32_t>(sample_),
-                   static_cast<uint32_t>(sample_ >> 32)},
+    return philox({static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32),
+                   static_cast<uint32_t>(sample_), static_cast<uint32_t>(sample_ >> 32)},
                   static_cast<uint32_t>(key_), static_cast<uint32_t>(key_ >> 32));
   }
 
@@ -51,7 +52,9 @@ class Row {
   uint64_t key_, sample_;
 };
 
-float uniform_of(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }  // [0, 1)
+float uniform_of(uint32_t bits) {
+  return static_cast<float>(bits >> 8) * 0x1p-24f;
+}  // [0, 1)
 
 // Two normals from two uniforms (Box-Muller); the first uniform is taken in (0, 1].
 std::pair<float, float> normals_of(uint32_t a, uint32_t b) {
@@ -62,22 +65,24 @@ std::pair<float, float> normals_of(uint32_t a, uint32_t b) {
 
 // Fills [B, shape...]: fill(block) gives four numbers.
 template <class Fill>
-at::Tensor fill_rows(const Stream& stream, const std::vector<int64_t>& samples, at::IntArrayRef shape, Fill fill) {
+at::Tensor fill_rows(const Stream& stream, const std::vector<int64_t>& samples, at::IntArrayRef shape,
+                     Fill fill) {
   std::vector<int64_t> sizes{static_cast<int64_t>(samples.size())};
   sizes.insert(sizes.end(), shape.begin(), shape.end());
   at::Tensor result = at::empty(sizes, at::kFloat);
   const int64_t width = samples.empty() ? 0 : result.numel() / static_cast<int64_t>(samples.size());
   float* data = result.data_ptr<float>();
-  parallel_for(static_cast<int64_t>(samples.size()), std::max<int64_t>(1, 4096 / std::max<int64_t>(1, width)), [&](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; ++b) {
-      const Row row(stream, static_cast<uint64_t>(samples[b]));
-      float* out = data + b * width;
-      for (int64_t i = 0; i < width; i += 4) {
-        const std::array<float, 4> four = fill(row.block(static_cast<uint64_t>(i / 4)));
-        for (int64_t k = 0; k < std::min<int64_t>(4, width - i); ++k) out[i + k] = four[k];
-      }
-    }
-  });
+  parallel_for(static_cast<int64_t>(samples.size()), std::max<int64_t>(1, 4096 / std::max<int64_t>(1, width)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t b = begin; b < end; ++b) {
+                   const Row row(stream, static_cast<uint64_t>(samples[b]));
+                   float* out = data + b * width;
+                   for (int64_t i = 0; i < width; i += 4) {
+                     const std::array<float, 4> four = fill(row.block(static_cast<uint64_t>(i / 4)));
+                     for (int64_t k = 0; k < std::min<int64_t>(4, width - i); ++k) out[i + k] = four[k];
+                   }
+                 }
+               });
   return result;
 }
 

@@ -17,8 +17,9 @@ using json = nlohmann::json;
 namespace {
 
 constexpr std::pair<const char*, at::ScalarType> kDtypes[] = {
-    {"F64", at::kDouble}, {"F32", at::kFloat}, {"F16", at::kHalf},  {"BF16", at::kBFloat16}, {"I64", at::kLong},
-    {"I32", at::kInt},    {"I16", at::kShort}, {"I8", at::kChar}, {"U8", at::kByte},       {"BOOL", at::kBool}};
+    {"F64", at::kDouble}, {"F32", at::kFloat}, {"F16", at::kHalf},  {"BF16", at::kBFloat16},
+    {"I64", at::kLong},   {"I32", at::kInt},   {"I16", at::kShort}, {"I8", at::kChar},
+    {"U8", at::kByte},    {"BOOL", at::kBool}};
 
 at::ScalarType dtype_of(const std::string& name, const std::string& where) {
   for (const auto& [known, type] : kDtypes) {
@@ -46,7 +47,8 @@ uint64_t checked_bytes(const Entry& entry, uint64_t limit, const std::string& wh
   uint64_t bytes = c10::elementSize(entry.dtype);
   if (std::find(entry.shape.begin(), entry.shape.end(), 0) != entry.shape.end()) return 0;
   for (const int64_t size : entry.shape) {
-    if (static_cast<uint64_t>(size) > limit / bytes + 1) usage_error(where, ": its shape is larger than the file");
+    if (static_cast<uint64_t>(size) > limit / bytes + 1)
+      usage_error(where, ": its shape is larger than the file");
     bytes *= static_cast<uint64_t>(size);
   }
   return bytes;
@@ -63,7 +65,8 @@ Entry parse_entry(const std::string& name, const json& value, const std::string&
       entry.shape.push_back(size.get<int64_t>());
     }
     const json& offsets = value.at("data_offsets");
-    if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned()) {
+    if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
+        !offsets[1].is_number_unsigned()) {
       usage_error(where, ": data_offsets must be two non-negative integers, found ", offsets.dump());
     }
     entry.begin = offsets[0].get<uint64_t>();
@@ -84,7 +87,8 @@ json parse_header(const std::string& text, const std::string& file) {
     return true;
   };
   json header = json::parse(text, note_names, /*allow_exceptions=*/false);
-  if (header.is_discarded() || !header.is_object()) usage_error(file, ": the safetensors header is no JSON object");
+  if (header.is_discarded() || !header.is_object())
+    usage_error(file, ": the safetensors header is no JSON object");
   if (!duplicate.empty()) usage_error(file, ": tensor '", duplicate, "' occurs twice in the header");
   return header;
 }
@@ -112,7 +116,8 @@ TensorMap read_safetensors(const fs::path& path, Metadata& metadata) {
   uint64_t header_size;
   std::memcpy(&header_size, first.data(), 8);  // little endian, as this machine
   if (header_size > file_size - 8) {
-    usage_error(file, ": the header's length, ", header_size, ", exceeds the file (", file_size, " bytes); truncated or no safetensors file");
+    usage_error(file, ": the header's length, ", header_size, ", exceeds the file (", file_size,
+                " bytes); truncated or no safetensors file");
   }
   std::string header_text(header_size, '\0');
   in.seekg(8);
@@ -125,29 +130,37 @@ TensorMap read_safetensors(const fs::path& path, Metadata& metadata) {
       entries.push_back(parse_entry(name, value, file));
       continue;
     }
-    for (const auto& [key, text] : value.items()) metadata[key] = text.is_string() ? text.get<std::string>() : text.dump();
+    for (const auto& [key, text] : value.items())
+      metadata[key] = text.is_string() ? text.get<std::string>() : text.dump();
   }
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
+  });
 
   const uint64_t data_size = file_size - 8 - header_size;
   uint64_t position = 0;
   for (const Entry& entry : entries) {
     const std::string where = cat(file, ": tensor '", entry.name, "'");
     if (entry.begin != position || entry.end < entry.begin) {
-      usage_error(where, ": data_offsets [", entry.begin, ", ", entry.end, "] do not follow the tensor before, which ends at ", position);
+      usage_error(where, ": data_offsets [", entry.begin, ", ", entry.end,
+                  "] do not follow the tensor before, which ends at ", position);
     }
-    if (entry.end > data_size) usage_error(where, ": ends at ", entry.end, " of ", data_size, " data bytes; the file is truncated");
+    if (entry.end > data_size)
+      usage_error(where, ": ends at ", entry.end, " of ", data_size, " data bytes; the file is truncated");
     if (const uint64_t bytes = checked_bytes(entry, data_size, where); bytes != entry.end - entry.begin) {
-      usage_error(where, ": shape and dtype need ", bytes, " bytes, data_offsets give ", entry.end - entry.begin);
+      usage_error(where, ": shape and dtype need ", bytes, " bytes, data_offsets give ",
+                  entry.end - entry.begin);
     }
     position = entry.end;
   }
-  if (position != data_size) usage_error(file, ": ", data_size - position, " bytes behind the last tensor; padded or damaged");
+  if (position != data_size)
+    usage_error(file, ": ", data_size - position, " bytes behind the last tensor; padded or damaged");
 
   TensorMap tensors;
   for (const Entry& entry : entries) {
     at::Tensor tensor = at::empty(entry.shape, at::TensorOptions().dtype(entry.dtype));
-    if (entry.end > entry.begin) in.read(static_cast<char*>(tensor.data_ptr()), static_cast<std::streamsize>(entry.end - entry.begin));
+    if (entry.end > entry.begin)
+      in.read(static_cast<char*>(tensor.data_ptr()), static_cast<std::streamsize>(entry.end - entry.begin));
     if (!in) environment_error(file, ": reading tensor '", entry.name, "' failed");
     tensors.emplace(entry.name, std::move(tensor));
   }
@@ -162,7 +175,9 @@ void write_safetensors(const fs::path& path, const TensorMap& tensors, const Met
   for (const auto& [name, tensor] : tensors) {
     stored.push_back(tensor.detach().to(at::kCPU).contiguous());
     const uint64_t bytes = stored.back().nbytes();
-    header[name] = {{"dtype", name_of(tensor.scalar_type())}, {"shape", tensor.sizes().vec()}, {"data_offsets", {position, position + bytes}}};
+    header[name] = {{"dtype", name_of(tensor.scalar_type())},
+                    {"shape", tensor.sizes().vec()},
+                    {"data_offsets", {position, position + bytes}}};
     position += bytes;
   }
   std::string text = header.dump();
@@ -174,7 +189,8 @@ void write_safetensors(const fs::path& path, const TensorMap& tensors, const Met
   out.write(reinterpret_cast<const char*>(&header_size), 8);
   out.write(text.data(), static_cast<std::streamsize>(text.size()));
   for (const at::Tensor& tensor : stored) {
-    if (tensor.nbytes() > 0) out.write(static_cast<const char*>(tensor.data_ptr()), static_cast<std::streamsize>(tensor.nbytes()));
+    if (tensor.nbytes() > 0)
+      out.write(static_cast<const char*>(tensor.data_ptr()), static_cast<std::streamsize>(tensor.nbytes()));
   }
   out.close();
   if (!out) environment_error(path.string(), ": writing failed: ", std::strerror(errno));

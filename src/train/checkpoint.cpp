@@ -28,7 +28,8 @@ std::vector<std::string> checkpoint_names(const fs::path& folder) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    if (entry.is_directory() && name.starts_with("step-") && !name.ends_with(kTemporaryMark)) names.push_back(name);
+    if (entry.is_directory() && name.starts_with("step-") && !name.ends_with(kTemporaryMark))
+      names.push_back(name);
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -55,7 +56,8 @@ void save_checkpoint(const fs::path& folder, int64_t step, const Checkpoint& che
     write_safetensors(temporary / "ema.safetensors", checkpoint.ema);
     write_safetensors(temporary / "optimizer.safetensors", checkpoint.optimizer);
     write_file(temporary / "state.json", checkpoint.state.dump(2) + "\n");
-    write_manifest(temporary, {"model.safetensors", "ema.safetensors", "optimizer.safetensors", "state.json"});
+    write_manifest(temporary,
+                   {"model.safetensors", "ema.safetensors", "optimizer.safetensors", "state.json"});
     fs::remove_all(folder / name);  // a broken one of the same step, skipped at resume
     fs::rename(temporary, folder / name);
     sync_to_disk(folder);
@@ -67,11 +69,14 @@ void save_checkpoint(const fs::path& folder, int64_t step, const Checkpoint& che
   } catch (const Error& error) {
     std::error_code ignored;
     fs::remove_all(temporary, ignored);
-    environment_error("checkpoint of step ", step, " was not written, the one before is untouched: ", error.what());
+    environment_error("checkpoint of step ", step,
+                      " was not written, the one before is untouched: ", error.what());
   }
 }
 
-void mark_best(const fs::path& folder, int64_t step) { write_file(folder / "best", name_of_step(step) + "\n"); }
+void mark_best(const fs::path& folder, int64_t step) {
+  write_file(folder / "best", name_of_step(step) + "\n");
+}
 
 void remove_old_checkpoints(const fs::path& folder, int64_t keep_last) {
   const std::vector<std::string> names = checkpoint_names(folder);
@@ -97,7 +102,8 @@ std::optional<fs::path> newest_checkpoint(const fs::path& folder) {
     log_warning(cat("checkpoint ", (folder / *name).string(), " is skipped: ", problem));
   }
   if (!names.empty()) {
-    usage_error(folder.string(), ": none of its ", names.size(), " checkpoints is whole; move the folder away to start afresh, or restore one");
+    usage_error(folder.string(), ": none of its ", names.size(),
+                " checkpoints is whole; move the folder away to start afresh, or restore one");
   }
   return std::nullopt;
 }
@@ -111,7 +117,8 @@ Checkpoint load_checkpoint(const fs::path& path) {
   checkpoint.ema = read_safetensors(path / "ema.safetensors");
   checkpoint.optimizer = read_safetensors(path / "optimizer.safetensors");
   checkpoint.state = json::parse(read_file(path / "state.json"), nullptr, false);
-  if (!checkpoint.state.is_object() || !checkpoint.state.contains("step")) usage_error((path / "state.json").string(), ": is damaged");
+  if (!checkpoint.state.is_object() || !checkpoint.state.contains("step"))
+    usage_error((path / "state.json").string(), ": is damaged");
   return checkpoint;
 }
 

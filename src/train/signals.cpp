@@ -27,6 +27,8 @@ SignalWatch::~SignalWatch() {
   std::signal(SIGTERM, old_term_);
 }
 
-bool SignalWatch::stop_requested() const { return caught != 0; }
+bool SignalWatch::stop_requested() const {
+  return caught != 0;
+}
 
 }  // namespace elf

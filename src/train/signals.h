@@ -3,7 +3,8 @@
 
 namespace elf {
 
-// Catches both signals while it lives; the handlers of before come back after that. A second SIGINT ends the process at once (exit code 130).
+// Catches both signals while it lives; the handlers of before come back after that. A second SIGINT ends the
+// process at once (exit code 130).
 class SignalWatch {
  public:
   SignalWatch();

@@ -1,8 +1,7 @@
 #include "elf/train/trainer.h"
 
-#include <sys/resource.h>
-
 #include <ATen/ATen.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <cmath>
@@ -30,11 +29,14 @@ using json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 namespace {
 
-// A run of train.minutes times so many of its steps, the first few left out, before its length is fixed; less when they take long.
+// A run of train.minutes times so many of its steps, the first few left out, before its length is fixed; less
+// when they take long.
 constexpr int64_t kCalibrationWarmup = 5, kCalibrationSteps = 50, kFewestTimedSteps = 2;
 constexpr double kCalibrationShare = 0.1;  // of the minutes
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 double peak_memory_mib() {
   rusage usage{};
@@ -61,7 +63,9 @@ std::string short_number(double value, const char* format = "%.4g") {
   return text;
 }
 
-json finite_or_null(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
+json finite_or_null(double value) {
+  return std::isfinite(value) ? json(value) : json(nullptr);
+}
 
 }  // namespace
 
@@ -107,8 +111,10 @@ class Trainer::Implementation {
 namespace {
 
 LoaderConfig loader_config(const RunConfig& config, const SentencePieceTokenizer& tokenizer) {
-  return {.global_batch = config.train.global_batch_size, .length = config.data.max_length,
-          .pad_id = config.flow.pad_token == PadToken::kEos ? tokenizer.eos_id() : tokenizer.pad_id(), .seed = config.train.seed};
+  return {.global_batch = config.train.global_batch_size,
+          .length = config.data.max_length,
+          .pad_id = config.flow.pad_token == PadToken::kEos ? tokenizer.eos_id() : tokenizer.pad_id(),
+          .seed = config.train.seed};
 }
 
 }  // namespace
@@ -121,18 +127,22 @@ Trainer::Implementation::Implementation(const RunPlan& plan, at::Device device, 
       averaged_(config_.model, device),
       optimizer_(make_optimizer(config_.optimizer, network_.parameters())),
       codec_(make_latent_codec(config_.latents, device)),
-      ema_((initialise_weights(), network_.parameters()), config_.optimizer.ema_decay, config_.optimizer.ema_warmup),
+      ema_((initialise_weights(), network_.parameters()), config_.optimizer.ema_decay,
+           config_.optimizer.ema_warmup),
       train_data_(plan.train, loader_config(config_, *plan.tokenizer)),
       total_steps_(plan.steps) {
   for (const ParamRef& parameter : network_.parameters()) parameter.tensor.requires_grad_(true);
-  warmup_steps_ = config_.optimizer.warmup_steps > 0 ? config_.optimizer.warmup_steps
-                                                     : static_cast<int64_t>(std::llround(config_.optimizer.warmup_epochs * plan.steps_per_epoch));
+  warmup_steps_ =
+      config_.optimizer.warmup_steps > 0
+          ? config_.optimizer.warmup_steps
+          : static_cast<int64_t>(std::llround(config_.optimizer.warmup_epochs * plan.steps_per_epoch));
   resume_or_start(resume);
 }
 
 void Trainer::Implementation::initialise_weights() {
   if (codec_->dim() != config_.model.latent_dim) {
-    usage_error(config_.latents.path, ": its width is ", codec_->dim(), ", but model.latent_dim is ", config_.model.latent_dim);
+    usage_error(config_.latents.path, ": its width is ", codec_->dim(), ", but model.latent_dim is ",
+                config_.model.latent_dim);
   }
   require_tokenizer(*codec_, config_.latents.path, plan_.tokenizer->hash(), plan_.tokenizer->size());
   network_.initialise(config_.train.seed);
@@ -142,16 +152,21 @@ void Trainer::Implementation::resume_or_start(Resume resume) {
   const fs::path out = config_.train.out;
   const std::optional<fs::path> newest = newest_checkpoint(checkpoints());
   if (newest && resume == Resume::kNever) {
-    usage_error(out.string(), ": holds a run already (", newest->filename().string(), "); give another --out, or --resume auto to go on");
+    usage_error(out.string(), ": holds a run already (", newest->filename().string(),
+                "); give another --out, or --resume auto to go on");
   }
   if (newest) {
     const RunConfig before = load_run_config(out / "config.yaml");
-    if (!(before.model == config_.model)) usage_error(out.string(), ": holds a run with another `model:` section (see its config.yaml); give another --out");
-    if (!(before.flow == config_.flow)) log_warning(out.string() + ": the run began with another `flow:` section; going on with the new one");
+    if (!(before.model == config_.model))
+      usage_error(out.string(),
+                  ": holds a run with another `model:` section (see its config.yaml); give another --out");
+    if (!(before.flow == config_.flow))
+      log_warning(out.string() + ": the run began with another `flow:` section; going on with the new one");
     const Checkpoint checkpoint = load_checkpoint(*newest);
     const json& state = checkpoint.state;
     if (state.at("train_data").get<std::string>() != plan_.train->info().data_hash) {
-      usage_error(out.string(), ": the run was trained on another dataset than ", config_.data.train, "; give another --out");
+      usage_error(out.string(), ": the run was trained on another dataset than ", config_.data.train,
+                  "; give another --out");
     }
     network_.load(checkpoint.model);
     ema_.load(checkpoint.ema, state.at("ema_updates").get<int64_t>());
@@ -161,7 +176,8 @@ void Trainer::Implementation::resume_or_start(Resume resume) {
     best_step_ = state.at("best_step").get<int64_t>();
     if (state.at("best_valid_loss").is_number()) best_loss_ = state.at("best_valid_loss").get<double>();
     trained_seconds_ = state.at("trained_seconds").get<double>();
-    if (total_steps_ == 0) total_steps_ = state.at("total_steps").get<int64_t>();  // train.minutes: fixed when the run began
+    if (total_steps_ == 0)
+      total_steps_ = state.at("total_steps").get<int64_t>();  // train.minutes: fixed when the run began
     last_saved_ = last_validated_ = step_;
   }
   std::error_code error;
@@ -184,11 +200,13 @@ StepReport Trainer::Implementation::one_step() {
     batches.push_back(train_data_.batch(step_, first, std::min(micro, train.global_batch_size - first)));
   }
   const StepShape shape{config_.data.max_length, config_.model.latent_dim};
-  const DrawFunction draws = [&](const Batch& batch) {  // all that is random in a micro-batch gets its name here
-    if (config_.model.dropout > 0) network_.set_dropout(nn::DropoutKey{train.seed, step_, batch.samples});
-    return draw_step(config_.flow, shape, train.seed, step_, batch.samples);
-  };
-  const double lr = learning_rate(config_.optimizer, train.global_batch_size, step_, total_steps_, warmup_steps_);
+  const DrawFunction draws =
+      [&](const Batch& batch) {  // all that is random in a micro-batch gets its name here
+        if (config_.model.dropout > 0) network_.set_dropout(nn::DropoutKey{train.seed, step_, batch.samples});
+        return draw_step(config_.flow, shape, train.seed, step_, batch.samples);
+      };
+  const double lr =
+      learning_rate(config_.optimizer, train.global_batch_size, step_, total_steps_, warmup_steps_);
   Learner learner{network_, *optimizer_, ema_, *codec_};
   StepReport report = train_step(learner, config_, batches, draws, lr);
   ++step_;
@@ -209,7 +227,8 @@ void Trainer::Implementation::fix_length() {
   const double step_seconds = spent / static_cast<double>(timed);
   const double left = std::max(0.0, budget - trained_seconds_);
   total_steps_ = step_ + 1 + static_cast<int64_t>(left / step_seconds);
-  log_info(cat("a step takes ", short_number(step_seconds * 1000, "%.0f"), " ms: ", total_steps_, " steps in ", config_.train.minutes, " minutes"));
+  log_info(cat("a step takes ", short_number(step_seconds * 1000, "%.0f"), " ms: ", total_steps_,
+               " steps in ", config_.train.minutes, " minutes"));
 }
 
 void Trainer::Implementation::guard(const StepReport& report) {
@@ -219,24 +238,38 @@ void Trainer::Implementation::guard(const StepReport& report) {
   }
   ++skipped_;
   ++skipped_in_a_row_;
-  const char* term = !std::isfinite(report.l2_loss) ? "denoise loss" : !std::isfinite(report.ce_loss) ? "decode loss" : "gradient";
-  log_warning(cat("step ", step_, ": the ", term, " is not finite; the step is skipped (", skipped_in_a_row_, " in a row)"));
+  const char* term = !std::isfinite(report.l2_loss)   ? "denoise loss"
+                     : !std::isfinite(report.ce_loss) ? "decode loss"
+                                                      : "gradient";
+  log_warning(cat("step ", step_, ": the ", term, " is not finite; the step is skipped (", skipped_in_a_row_,
+                  " in a row)"));
   if (skipped_in_a_row_ < config_.train.max_skipped_steps) return;
   const Batch batch = train_data_.batch(step_ - 1, 0, config_.train.global_batch_size);
   std::string rows;
-  for (size_t i = 0; i < std::min<size_t>(8, batch.rows.size()); ++i) rows += cat(i ? ", " : "", batch.rows[i]);
-  numerical_error("step ", step_, ": the ", term, " was not finite ", skipped_in_a_row_, " times in a row (rows ", rows,
-                  batch.rows.size() > 8 ? ", ..." : "", " of ", config_.data.train, "); lower the learning rate; the last checkpoint is of step ", last_saved_);
+  for (size_t i = 0; i < std::min<size_t>(8, batch.rows.size()); ++i)
+    rows += cat(i ? ", " : "", batch.rows[i]);
+  numerical_error("step ", step_, ": the ", term, " was not finite ", skipped_in_a_row_,
+                  " times in a row (rows ", rows, batch.rows.size() > 8 ? ", ..." : "", " of ",
+                  config_.data.train, "); lower the learning rate; the last checkpoint is of step ",
+                  last_saved_);
 }
 
 void Trainer::Implementation::log_step(const StepReport& report, double step_seconds) {
   const double rows_per_second = static_cast<double>(config_.train.global_batch_size) / step_seconds;
   const double flops = training_flops(config_.model, config_.flow, config_.data.max_length) * rows_per_second;
-  metrics_->write({{"step", step_}, {"epoch", epoch()}, {"loss", finite_or_null(report.loss)}, {"l2_loss", finite_or_null(report.l2_loss)},
-                   {"ce_loss", finite_or_null(report.ce_loss)}, {"accuracy", report.accuracy},
-                   {"lr", learning_rate(config_.optimizer, config_.train.global_batch_size, step_ - 1, total_steps_, warmup_steps_)},
-                   {"grad_norm", finite_or_null(report.grad_norm)}, {"tokens_per_second", rows_per_second * static_cast<double>(config_.data.max_length)},
-                   {"mfu", flops / (gemm_gflops_ * 1e9)}, {"pad_fraction", report.pad_fraction}, {"skipped_steps", skipped_},
+  metrics_->write({{"step", step_},
+                   {"epoch", epoch()},
+                   {"loss", finite_or_null(report.loss)},
+                   {"l2_loss", finite_or_null(report.l2_loss)},
+                   {"ce_loss", finite_or_null(report.ce_loss)},
+                   {"accuracy", report.accuracy},
+                   {"lr", learning_rate(config_.optimizer, config_.train.global_batch_size, step_ - 1,
+                                        total_steps_, warmup_steps_)},
+                   {"grad_norm", finite_or_null(report.grad_norm)},
+                   {"tokens_per_second", rows_per_second * static_cast<double>(config_.data.max_length)},
+                   {"mfu", flops / (gemm_gflops_ * 1e9)},
+                   {"pad_fraction", report.pad_fraction},
+                   {"skipped_steps", skipped_},
                    {"peak_memory_mib", peak_memory_mib()}});
 }
 
@@ -244,11 +277,18 @@ void Trainer::Implementation::validate_now() {
   if (!plan_.valid || last_validated_ == step_) return;
   last_validated_ = step_;
   averaged_.load(ema_.averages());
-  const ValidationReport report = run_validation(averaged_, *codec_, *plan_.valid, train_data_.config().pad_id, config_);
-  metrics_->write({{"step", step_}, {"epoch", epoch()}, {"valid_loss", finite_or_null(report.loss)}, {"valid_l2_loss", finite_or_null(report.l2_loss)},
-                   {"valid_ce_loss", finite_or_null(report.ce_loss)}, {"valid_accuracy", report.accuracy}, {"valid_rows", report.rows}});
-  log_info(cat("step ", step_, ": held-out loss ", short_number(report.loss), " (denoise ", short_number(report.l2_loss), ", decode ",
-               short_number(report.ce_loss), "), decode accuracy ", short_number(100 * report.accuracy, "%.1f"), " %"));
+  const ValidationReport report =
+      run_validation(averaged_, *codec_, *plan_.valid, train_data_.config().pad_id, config_);
+  metrics_->write({{"step", step_},
+                   {"epoch", epoch()},
+                   {"valid_loss", finite_or_null(report.loss)},
+                   {"valid_l2_loss", finite_or_null(report.l2_loss)},
+                   {"valid_ce_loss", finite_or_null(report.ce_loss)},
+                   {"valid_accuracy", report.accuracy},
+                   {"valid_rows", report.rows}});
+  log_info(cat("step ", step_, ": held-out loss ", short_number(report.loss), " (denoise ",
+               short_number(report.l2_loss), ", decode ", short_number(report.ce_loss), "), decode accuracy ",
+               short_number(100 * report.accuracy, "%.1f"), " %"));
   last_valid_loss_ = report.loss;
 }
 
@@ -260,10 +300,19 @@ void Trainer::Implementation::save() {
     best_step_ = step_;
   }
   Checkpoint checkpoint{network_.state(), ema_.averages(), optimizer_->state(), {}};
-  checkpoint.state = {{"step", step_}, {"total_steps", total_steps_}, {"epoch", epoch()}, {"optimizer_steps", optimizer_->steps()},
-                      {"ema_updates", ema_.updates()}, {"skipped_steps", skipped_}, {"best_step", best_step_}, {"best_valid_loss", finite_or_null(best_loss_)},
-                      {"trained_seconds", trained_seconds_}, {"seed", config_.train.seed}, {"train_data", plan_.train->info().data_hash},
-                      {"tokenizer", plan_.tokenizer->hash()}, {"encoder", codec_->digest()}};
+  checkpoint.state = {{"step", step_},
+                      {"total_steps", total_steps_},
+                      {"epoch", epoch()},
+                      {"optimizer_steps", optimizer_->steps()},
+                      {"ema_updates", ema_.updates()},
+                      {"skipped_steps", skipped_},
+                      {"best_step", best_step_},
+                      {"best_valid_loss", finite_or_null(best_loss_)},
+                      {"trained_seconds", trained_seconds_},
+                      {"seed", config_.train.seed},
+                      {"train_data", plan_.train->info().data_hash},
+                      {"tokenizer", plan_.tokenizer->hash()},
+                      {"encoder", codec_->digest()}};
   save_checkpoint(checkpoints(), step_, checkpoint);
   last_saved_ = step_;
   if (is_best) mark_best(checkpoints(), step_);
@@ -291,8 +340,12 @@ TrainOutcome Trainer::Implementation::run() {
       last_time = Clock::now();
       timed_steps = 0;
     }
-    progress.update(step_, cat("loss ", short_number(report.loss), "  ", short_number(static_cast<double>(train.global_batch_size * config_.data.max_length) /
-                                                                                       seconds_since(start), "%.0f"), " tokens/s"));
+    progress.update(step_,
+                    cat("loss ", short_number(report.loss), "  ",
+                        short_number(static_cast<double>(train.global_batch_size * config_.data.max_length) /
+                                         seconds_since(start),
+                                     "%.0f"),
+                        " tokens/s"));
     const bool stop = signals.stop_requested();
     if (last || (train.valid_every > 0 && step_ % train.valid_every == 0)) {
       validate_now();
@@ -305,12 +358,16 @@ TrainOutcome Trainer::Implementation::run() {
   validate_now();
   save();
   progress.finish();
-  log_info(cat("done: ", step_, " steps in ", duration_text(trained_seconds_), ", peak memory ", short_number(peak_memory_mib(), "%.0f"), " MiB; run folder ", train.out));
+  log_info(cat("done: ", step_, " steps in ", duration_text(trained_seconds_), ", peak memory ",
+               short_number(peak_memory_mib(), "%.0f"), " MiB; run folder ", train.out));
   return {step_, false};
 }
 
-Trainer::Trainer(const RunPlan& plan, at::Device device, Resume resume) : implementation_(std::make_unique<Implementation>(plan, device, resume)) {}
+Trainer::Trainer(const RunPlan& plan, at::Device device, Resume resume)
+    : implementation_(std::make_unique<Implementation>(plan, device, resume)) {}
 Trainer::~Trainer() = default;
-TrainOutcome Trainer::run() { return implementation_->run(); }
+TrainOutcome Trainer::run() {
+  return implementation_->run();
+}
 
 }  // namespace elf

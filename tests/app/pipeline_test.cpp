@@ -1,4 +1,5 @@
-// The whole path by the tools themselves, on a tiny corpus: prepare, train, resume, sample, score; and what they say to wrong input.
+// The whole path by the tools themselves, on a tiny corpus: prepare, train, resume, sample, score; and what
+// they say to wrong input.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -12,11 +13,11 @@ namespace elf {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
+using nlohmann::json;
 using test::Outcome;
 using test::slurp;
 using test::spill;
-using nlohmann::json;
+using ::testing::HasSubstr;
 
 // Made once for all tests of this program: text, tokenizer, datasets, tables, a model of 40 steps.
 class Pipeline : public ::testing::Test {
@@ -26,12 +27,20 @@ class Pipeline : public ::testing::Test {
     fs::create_directories(folder_);
     write_texts();
     spill(folder_ / "docs.yaml", config("docs.h5", "docs-valid.h5", "words", "table", ""));
-    spill(folder_ / "pairs.yaml", config("pairs.h5", "pairs.h5", "chars", "gauss", "  label_drop_prob: 0.1\n"));
-    must("elf-prepare tokenizer --input docs.txt --vocab-size 64 --model-type word --extra-ids 0 --out words");
-    must("elf-prepare corpus --input docs.txt --tokenizer words --max-length 8 --valid-fraction 0.1 --valid-out docs-valid.h5 --out docs.h5");
+    spill(folder_ / "pairs.yaml",
+          config("pairs.h5", "pairs.h5", "chars", "gauss", "  label_drop_prob: 0.1\n"));
+    must(
+        "elf-prepare tokenizer --input docs.txt --vocab-size 64 --model-type word --extra-ids 0 --out words");
+    must(
+        "elf-prepare corpus --input docs.txt --tokenizer words --max-length 8 --valid-fraction 0.1 "
+        "--valid-out docs-valid.h5 --out docs.h5");
     must("elf-prepare table --data docs.h5 --kind svd --width 8 --out table");
-    must("elf-prepare tokenizer --input pairs.src pairs.tgt --vocab-size 64 --model-type char --extra-ids 0 --out chars");
-    must("elf-prepare pairs --source pairs.src --target pairs.tgt --tokenizer chars --max-input-length 6 --max-length 14 --out pairs.h5");
+    must(
+        "elf-prepare tokenizer --input pairs.src pairs.tgt --vocab-size 64 --model-type char --extra-ids 0 "
+        "--out chars");
+    must(
+        "elf-prepare pairs --source pairs.src --target pairs.tgt --tokenizer chars --max-input-length 6 "
+        "--max-length 14 --out pairs.h5");
     must("elf-prepare table --data pairs.h5 --kind gaussian --width 8 --out gauss");
     must("elf-train --config docs.yaml --out run40");
     must("elf-train --config docs.yaml --set train.steps=400 --set train.valid_every=100 --out run400");
@@ -40,7 +49,8 @@ class Pipeline : public ::testing::Test {
   static void TearDownTestSuite() { fs::remove_all(folder_); }
 
   static void write_texts() {
-    const std::string words[] = {"the", "king", "said", "unto", "his", "men", "go", "up", "and", "see", "land"};
+    const std::string words[] = {"the", "king", "said", "unto", "his", "men",
+                                 "go",  "up",   "and",  "see",  "land"};
     std::string docs, source, target;
     for (int i = 0; i < 300; ++i) {
       std::string line, reversed;
@@ -55,25 +65,35 @@ class Pipeline : public ::testing::Test {
     spill(folder_ / "pairs.tgt", target);
   }
 
-  static std::string config(const std::string& train, const std::string& valid, const std::string& tokenizer, const std::string& table, const std::string& flow) {
-    return "model: {depth: 2, hidden_size: 16, num_heads: 2, latent_dim: 8, bottleneck_dim: 8, num_time_tokens: 1, num_self_cond_cfg_tokens: 1, num_model_mode_tokens: 1}\n"
-           "latents: {source: table, path: " + table + ", mean: 0.0, std: 1.0}\n"
-           "data: {train: " + train + ", valid: " + valid + ", tokenizer: " + tokenizer + "}\n"
-           "flow:\n  pad_token: eos\n  denoiser_noise_scale: 0.5\n  decoder_noise_scale: 0.5\n" + flow +
+  static std::string config(const std::string& train, const std::string& valid, const std::string& tokenizer,
+                            const std::string& table, const std::string& flow) {
+    return "model: {depth: 2, hidden_size: 16, num_heads: 2, latent_dim: 8, bottleneck_dim: 8, "
+           "num_time_tokens: 1, num_self_cond_cfg_tokens: 1, num_model_mode_tokens: 1}\n"
+           "latents: {source: table, path: " +
+           table +
+           ", mean: 0.0, std: 1.0}\n"
+           "data: {train: " +
+           train + ", valid: " + valid + ", tokenizer: " + tokenizer +
+           "}\n"
+           "flow:\n  pad_token: eos\n  denoiser_noise_scale: 0.5\n  decoder_noise_scale: 0.5\n" +
+           flow +
            "optimizer: {kind: adamw, lr: 3e-3, warmup_steps: 5, schedule: linear, ema_decay: 0.9}\n"
            "train: {global_batch_size: 16, steps: 40, log_every: 5, valid_every: 10, save_every: 20}\n"
            "sampling: {steps: 4}\n";
   }
 
   // One thread: bitwise comparisons need it, and tensors this small run no faster on two.
-  static Outcome tool(const std::string& command) { return test::run(folder_, "export OMP_NUM_THREADS=1; " + command); }
+  static Outcome tool(const std::string& command) {
+    return test::run(folder_, "export OMP_NUM_THREADS=1; " + command);
+  }
   static Outcome must(const std::string& command) {
     const Outcome outcome = tool(command);
     EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.err;
     return outcome;
   }
   // The user's mistake: exit 2, one message that holds `parts`, and no `left_over` file.
-  static void expect_refusal(const std::string& command, const std::vector<std::string>& parts, const std::string& left_over = "") {
+  static void expect_refusal(const std::string& command, const std::vector<std::string>& parts,
+                             const std::string& left_over = "") {
     const Outcome outcome = tool(command);
     EXPECT_EQ(outcome.code, 2) << command << "\n" << outcome.err;
     for (const std::string& part : parts) EXPECT_THAT(outcome.err, HasSubstr(part)) << command;
@@ -112,20 +132,30 @@ TEST_F(Pipeline, FortyStepsAreTwentyPlusTwentyBitwise) {
 
 TEST_F(Pipeline, AnInterruptedRunSavesAndGoesOn) {
   // Interrupted as soon as it has logged something; the same command ends it.
-  const std::string command = "elf-train --config docs.yaml --set train.steps=3000 --set train.valid_every=0 --set train.save_every=0 --out broken";
-  const Outcome first = tool(command + " & pid=$!; for i in $(seq 200); do grep -q loss broken/metrics.jsonl 2>/dev/null && break; sleep 0.05; done; kill -TERM $pid; wait $pid");
+  const std::string command =
+      "elf-train --config docs.yaml --set train.steps=3000 --set train.valid_every=0 --set "
+      "train.save_every=0 --out broken";
+  const Outcome first = tool(command +
+                             " & pid=$!; for i in $(seq 200); do grep -q loss broken/metrics.jsonl "
+                             "2>/dev/null && break; sleep 0.05; done; kill -TERM $pid; wait $pid");
   EXPECT_EQ(first.code, 85) << first.err;
   EXPECT_TRUE(fs::exists(folder_ / "broken/checkpoints/latest"));
   const std::string at = slurp(folder_ / "broken/checkpoints/latest");
-  const Outcome second = tool("elf-train --config docs.yaml --set train.steps=" + std::to_string(std::stoi(at.substr(5)) + 5) + " --set train.valid_every=0 --out broken");
+  const Outcome second =
+      tool("elf-train --config docs.yaml --set train.steps=" + std::to_string(std::stoi(at.substr(5)) + 5) +
+           " --set train.valid_every=0 --out broken");
   EXPECT_EQ(second.code, 0) << second.err;
   EXPECT_THAT(second.err, HasSubstr("resuming"));
 }
 
 // Evaluating and saving in between must not move anything (field case 21).
 TEST_F(Pipeline, ValidationAndSavingChangeNoWeight) {
-  must("elf-train --config docs.yaml --set train.steps=20 --set train.valid_every=4 --set train.save_every=4 --out watched");
-  must("elf-train --config docs.yaml --set train.steps=20 --set train.valid_every=0 --set train.save_every=0 --out unwatched");
+  must(
+      "elf-train --config docs.yaml --set train.steps=20 --set train.valid_every=4 --set train.save_every=4 "
+      "--out watched");
+  must(
+      "elf-train --config docs.yaml --set train.steps=20 --set train.valid_every=0 --set train.save_every=0 "
+      "--out unwatched");
   expect_equal_checkpoints("watched/checkpoints/step-00000020", "unwatched/checkpoints/step-00000020");
 }
 
@@ -133,8 +163,11 @@ TEST_F(Pipeline, MicroBatchesGiveTheSameWeights) {
   must("elf-train --config docs.yaml --set train.steps=5 --out whole");
   must("elf-train --config docs.yaml --set train.steps=5 --set train.micro_batch_size=3 --out parts");
   const TensorMap whole = read_safetensors(folder_ / "whole/checkpoints/step-00000005/model.safetensors");
-  for (const auto& [name, tensor] : read_safetensors(folder_ / "parts/checkpoints/step-00000005/model.safetensors")) {
-    EXPECT_LT((tensor - whole.at(name)).norm().item<double>(), 1e-4 * whole.at(name).norm().item<double>() + 1e-6) << name;
+  for (const auto& [name, tensor] :
+       read_safetensors(folder_ / "parts/checkpoints/step-00000005/model.safetensors")) {
+    EXPECT_LT((tensor - whole.at(name)).norm().item<double>(),
+              1e-4 * whole.at(name).norm().item<double>() + 1e-6)
+        << name;
   }
 }
 
@@ -160,7 +193,8 @@ TEST_F(Pipeline, SamplesDoNotDependOnTheBatch) {
 
 TEST_F(Pipeline, OneOutputAnInput) {
   spill(folder_ / "inputs.txt", "king\n\nabcdefghijklmnop\nmen\n");
-  const std::string sample = "elf-sample --model pairs-run --input inputs.txt --seed 1 --cfg 2 --format jsonl --batch-size ";
+  const std::string sample =
+      "elf-sample --model pairs-run --input inputs.txt --seed 1 --cfg 2 --format jsonl --batch-size ";
   const std::string all = must(sample + "4").out;
   EXPECT_EQ(must(sample + "1").out, all);
   std::istringstream lines(all);
@@ -168,7 +202,9 @@ TEST_F(Pipeline, OneOutputAnInput) {
   for (std::string line; std::getline(lines, line); ++count) {
     const json record = json::parse(line);
     EXPECT_EQ(record.at("index"), count);
-    EXPECT_TRUE(record.contains("text") && record.contains("ids") && record.contains("seed") && record.contains("condition")) << line;
+    EXPECT_TRUE(record.contains("text") && record.contains("ids") && record.contains("seed") &&
+                record.contains("condition"))
+        << line;
   }
   EXPECT_EQ(count, 4);
 }
@@ -191,20 +227,27 @@ TEST_F(Pipeline, DryRunPrintsThePlan) {
 
 TEST_F(Pipeline, WrongInputIsRefusedInOneMessage) {
   expect_refusal("elf-train --config none.yaml", {"none.yaml", "no such file"});
-  expect_refusal("elf-train --config docs.yaml --set train.globl_batch_size=8 --out bad", {"globl_batch_size", "global_batch_size"}, "bad");
-  expect_refusal("elf-train --config docs.yaml --set data.train=none.h5 --out bad", {"none.h5", "no such file"}, "bad");
-  expect_refusal("elf-train --config docs.yaml --set data.tokenizer=chars --out bad", {"docs.h5", "tokenizer"}, "bad");
+  expect_refusal("elf-train --config docs.yaml --set train.globl_batch_size=8 --out bad",
+                 {"globl_batch_size", "global_batch_size"}, "bad");
+  expect_refusal("elf-train --config docs.yaml --set data.train=none.h5 --out bad",
+                 {"none.h5", "no such file"}, "bad");
+  expect_refusal("elf-train --config docs.yaml --set data.tokenizer=chars --out bad",
+                 {"docs.h5", "tokenizer"}, "bad");
   expect_refusal("elf-train --config docs.yaml --set latents.path=gone --out bad", {"gone"}, "bad");
-  expect_refusal("elf-train --config docs.yaml --set train.global_batch_size=100000 --out bad", {"100000"}, "bad");
+  expect_refusal("elf-train --config docs.yaml --set train.global_batch_size=100000 --out bad", {"100000"},
+                 "bad");
   expect_refusal("elf-train --config docs.yaml --resume never --out run40", {"run40", "already"});
   expect_refusal("elf-train --config docs.yaml --set model.depth=3 --out run40", {"run40", "model"});
   expect_refusal("elf-sample --model none --num-samples 1", {"none"});
   expect_refusal("elf-sample --model run40", {"--num-samples"});
   expect_refusal("elf-sample --model pairs-run --num-samples 2", {"--input"});
-  expect_refusal("elf-prepare corpus --input gone.txt --tokenizer words --max-length 8 --out bad.h5", {"gone.txt"}, "bad.h5");
+  expect_refusal("elf-prepare corpus --input gone.txt --tokenizer words --max-length 8 --out bad.h5",
+                 {"gone.txt"}, "bad.h5");
   spill(folder_ / "short.tgt", "one\ntwo\n");
-  expect_refusal("elf-prepare pairs --source pairs.src --target short.tgt --tokenizer chars --max-input-length 6 --max-length 14 --out bad.h5",
-                 {"pairs.src", "300", "short.tgt", "2"}, "bad.h5");
+  expect_refusal(
+      "elf-prepare pairs --source pairs.src --target short.tgt --tokenizer chars --max-input-length 6 "
+      "--max-length 14 --out bad.h5",
+      {"pairs.src", "300", "short.tgt", "2"}, "bad.h5");
   expect_refusal("elf-eval bleu --hyp docs.txt --ref short.tgt", {"300", "2"});
 }
 
@@ -212,7 +255,8 @@ TEST_F(Pipeline, TruncatedWeightsAreRefused) {
   fs::copy(folder_ / "run40", folder_ / "cut", fs::copy_options::recursive);
   const fs::path weights = folder_ / "cut/checkpoints/step-00000040/ema.safetensors";
   fs::resize_file(weights, fs::file_size(weights) - 1);
-  expect_refusal("elf-sample --model cut --num-samples 1 --output bad.txt", {"ema.safetensors", "bytes"}, "bad.txt");
+  expect_refusal("elf-sample --model cut --num-samples 1 --output bad.txt", {"ema.safetensors", "bytes"},
+                 "bad.txt");
   // The run itself goes on from the checkpoint before, and says so.
   const Outcome resumed = must("elf-train --config docs.yaml --set train.steps=40 --out cut");
   EXPECT_THAT(resumed.err, HasSubstr("skipped"));

@@ -1,6 +1,6 @@
-// The training objective the plain way, as docs/ALGORITHM.md section 3 tells it: every forward on every row, both
-// heads on every position, the guidance target from a second no-gradient forward. Shows every intermediate
-// under the names of golden/README.md. The reference of elf::objective.
+// The training objective the plain way, as docs/ALGORITHM.md section 3 tells it: every forward on every row,
+// both heads on every position, the guidance target from a second no-gradient forward. Shows every
+// intermediate under the names of golden/README.md. The reference of elf::objective.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -24,12 +24,15 @@ inline std::string slurp(const std::filesystem::path& path) {
   return text.str();
 }
 
-inline void spill(const std::filesystem::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+inline void spill(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
 
 // Runs `command` by the shell in `folder`, the tools being on the PATH.
 inline Outcome run(const std::filesystem::path& folder, const std::string& command) {
   const std::filesystem::path out = folder / ".stdout", err = folder / ".stderr";
-  const std::string line = "cd '" + folder.string() + "' && PATH='" ELF_TOOL_DIR "':$PATH && { " + command + "; } >" + out.string() + " 2>" + err.string() + " </dev/null";
+  const std::string line = "cd '" + folder.string() + "' && PATH='" ELF_TOOL_DIR "':$PATH && { " + command +
+                           "; } >" + out.string() + " 2>" + err.string() + " </dev/null";
   const int status = std::system(line.c_str());
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return {code, slurp(out), slurp(err)};

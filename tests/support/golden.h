@@ -13,12 +13,17 @@
 
 namespace elf::test {
 
-inline std::filesystem::path golden(const std::string& name) { return std::filesystem::path(ELF_TEST_DIR) / "golden" / name; }
+inline std::filesystem::path golden(const std::string& name) {
+  return std::filesystem::path(ELF_TEST_DIR) / "golden" / name;
+}
 
-inline nlohmann::json golden_json(const std::string& name) { return nlohmann::json::parse(read_file(golden(name))); }
+inline nlohmann::json golden_json(const std::string& name) {
+  return nlohmann::json::parse(read_file(golden(name)));
+}
 
 // |actual - expected| <= atol + rtol |expected| everywhere; says where it is worst.
-inline ::testing::AssertionResult all_close(const at::Tensor& actual, const at::Tensor& expected, double rtol, double atol) {
+inline ::testing::AssertionResult all_close(const at::Tensor& actual, const at::Tensor& expected, double rtol,
+                                            double atol) {
   if (!actual.defined() || !expected.defined()) return ::testing::AssertionFailure() << "undefined tensor";
   if (actual.sizes() != expected.sizes()) {
     return ::testing::AssertionFailure() << "shape " << actual.sizes() << ", expected " << expected.sizes();
@@ -30,12 +35,14 @@ inline ::testing::AssertionResult all_close(const at::Tensor& actual, const at::
   const int64_t worst = excess.nan_to_num(1e30).argmax().item<int64_t>();
   const double over = excess[worst].item<double>();
   if (over <= 0) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << "at flat index " << worst << ": " << a[worst].item<double>() << ", expected "
-                                       << e[worst].item<double>() << " (rtol " << rtol << ", atol " << atol << ")";
+  return ::testing::AssertionFailure()
+         << "at flat index " << worst << ": " << a[worst].item<double>() << ", expected "
+         << e[worst].item<double>() << " (rtol " << rtol << ", atol " << atol << ")";
 }
 
 // Every entry within `share` of the largest entry of `expected`: the tolerance for gradients.
-inline ::testing::AssertionResult close_to_largest(const at::Tensor& actual, const at::Tensor& expected, double share) {
+inline ::testing::AssertionResult close_to_largest(const at::Tensor& actual, const at::Tensor& expected,
+                                                   double share) {
   const double largest = expected.numel() == 0 ? 0.0 : expected.abs().max().item<double>();
   return all_close(actual, expected, 0.0, share * largest + 1e-12);
 }

@@ -43,9 +43,12 @@ class Safetensors : public ::testing::Test {
 };
 
 TEST_F(Safetensors, RoundTripOfDtypesShapesAndMetadata) {
-  const TensorMap tensors{{"a", at::arange(6, at::kFloat).reshape({2, 3}).t()}, {"b", at::tensor({1, -2}, at::kLong)},
-                          {"c", at::ones({3}, at::kBFloat16)},                   {"empty", at::empty({0, 4})},
-                          {"flag", at::ones({2}, at::kBool)},        {"scalar", at::scalar_tensor(2.5)}};
+  const TensorMap tensors{{"a", at::arange(6, at::kFloat).reshape({2, 3}).t()},
+                          {"b", at::tensor({1, -2}, at::kLong)},
+                          {"c", at::ones({3}, at::kBFloat16)},
+                          {"empty", at::empty({0, 4})},
+                          {"flag", at::ones({2}, at::kBool)},
+                          {"scalar", at::scalar_tensor(2.5)}};
   write_safetensors(path_, tensors, {{"made by", "a test"}});
   Metadata metadata;
   const TensorMap read = read_safetensors(path_, metadata);
@@ -63,16 +66,25 @@ TEST_F(Safetensors, RefusesDamage) {
   EXPECT_EQ(refusal(file_with(good, 8)), "accepted");
   EXPECT_THAT(refusal(file_with(good, 7)), HasSubstr("truncated"));
   EXPECT_THAT(refusal(file_with(good, 9)), HasSubstr("behind the last tensor"));
-  EXPECT_THAT(refusal(file_with(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8)), HasSubstr("need 12 bytes"));
-  EXPECT_THAT(refusal(file_with(R"({"a":{"dtype":"F9","shape":[2],"data_offsets":[0,8]}})", 8)), HasSubstr("dtype 'F9'"));
-  EXPECT_THAT(refusal(file_with(R"({"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", 8)), HasSubstr("non-negative"));
+  EXPECT_THAT(refusal(file_with(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8)),
+              HasSubstr("need 12 bytes"));
+  EXPECT_THAT(refusal(file_with(R"({"a":{"dtype":"F9","shape":[2],"data_offsets":[0,8]}})", 8)),
+              HasSubstr("dtype 'F9'"));
+  EXPECT_THAT(refusal(file_with(R"({"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", 8)),
+              HasSubstr("non-negative"));
   EXPECT_THAT(refusal(file_with(R"({"a":{"dtype":"F32","shape":[2]}})", 8)), HasSubstr("expected {dtype"));
   EXPECT_THAT(refusal(file_with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
-                                R"("b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})", 12)), HasSubstr("do not follow"));
+                                R"("b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})",
+                                12)),
+              HasSubstr("do not follow"));
   EXPECT_THAT(refusal(file_with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
-                                R"("a":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}})", 16)), HasSubstr("twice"));
-  EXPECT_THAT(refusal(file_with(R"({"a":{"dtype":"F64","shape":[281474976710656,281474976710656],"data_offsets":[0,8]}})", 8)),
-              HasSubstr("larger than the file"));
+                                R"("a":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}})",
+                                16)),
+              HasSubstr("twice"));
+  EXPECT_THAT(
+      refusal(file_with(
+          R"({"a":{"dtype":"F64","shape":[281474976710656,281474976710656],"data_offsets":[0,8]}})", 8)),
+      HasSubstr("larger than the file"));
   EXPECT_THAT(refusal(file_with("[1,2]", 0)), HasSubstr("no JSON object"));
 
   const uint64_t huge = uint64_t{1} << 60;

@@ -1,4 +1,5 @@
-// Whole training steps against the published implementation: loss, clipping, Muon, schedule, averages (golden/loss/train_steps_*).
+// Whole training steps against the published implementation: loss, clipping, Muon, schedule, averages
+// (golden/loss/train_steps_*).
 #include "elf/train/train_step.h"
 
 #include <gtest/gtest.h>
@@ -29,9 +30,15 @@ class StoredCodec : public LatentCodec {
 RunConfig config_of(const nlohmann::json& about) {
   const nlohmann::json &net = about["network"], &run = about["config"];
   RunConfig config;
-  config.model = {.depth = net["depth"], .hidden_size = net["hidden_size"], .num_heads = net["num_heads"], .latent_dim = net["text_encoder_dim"],
-                  .bottleneck_dim = net["bottleneck_dim"], .vocab_size = net["vocab_size"], .max_length = net["max_length"],
-                  .num_time_tokens = net["num_time_tokens"], .num_self_cond_cfg_tokens = net["num_self_cond_cfg_tokens"],
+  config.model = {.depth = net["depth"],
+                  .hidden_size = net["hidden_size"],
+                  .num_heads = net["num_heads"],
+                  .latent_dim = net["text_encoder_dim"],
+                  .bottleneck_dim = net["bottleneck_dim"],
+                  .vocab_size = net["vocab_size"],
+                  .max_length = net["max_length"],
+                  .num_time_tokens = net["num_time_tokens"],
+                  .num_self_cond_cfg_tokens = net["num_self_cond_cfg_tokens"],
                   .num_model_mode_tokens = net["num_model_mode_tokens"]};
   config.flow.decoder_prob = run["decoder_prob"];
   config.flow.decoder_noise_scale = run["decoder_noise_scale"];
@@ -45,7 +52,9 @@ RunConfig config_of(const nlohmann::json& about) {
 
 class TrainSteps : public ::testing::Test {
  protected:
-  explicit TrainSteps(const std::string& name = "train_steps_muon") : about_(test::golden_json("loss/train_steps.json")[name]), tensors_(read_safetensors(golden("loss/" + name + ".safetensors"))) {
+  explicit TrainSteps(const std::string& name = "train_steps_muon")
+      : about_(test::golden_json("loss/train_steps.json")[name]),
+        tensors_(read_safetensors(golden("loss/" + name + ".safetensors"))) {
     config_ = config_of(about_);
     network_ = std::make_unique<ElfNet>(config_.model, at::kCPU);
     TensorMap init;
@@ -58,18 +67,27 @@ class TrainSteps : public ::testing::Test {
     ema_ = std::make_unique<Ema>(network_->parameters(), config_.optimizer.ema_decay, false);
   }
 
-  const at::Tensor& at(int batch, const std::string& name) const { return tensors_.at(cat("batch", batch, "/", name)); }
+  const at::Tensor& at(int batch, const std::string& name) const {
+    return tensors_.at(cat("batch", batch, "/", name));
+  }
 
   Batch batch(int k) {
     codec_.latents = (at(k, "in/encoder_output") - config_.latents.mean) / config_.latents.std;
     return {at(k, "in/input_ids"), at(k, "in/attention_mask") > 0, at(k, "in/cond_mask") > 0, {}, {}};
   }
   StepDraws draws(int k) {
-    return {.time = at(k, "draw/t_normal"), .eps = at(k, "draw/eps"), .decoder_row = at(k, "draw/decoder_row") > 0, .p_normal = at(k, "draw/p_normal"),
-            .decoder_eps = at(k, "draw/decoder_eps"), .self_cond = at(k, "draw/self_cond_uniform"), .w = at(k, "draw/w_uniform"),
+    return {.time = at(k, "draw/t_normal"),
+            .eps = at(k, "draw/eps"),
+            .decoder_row = at(k, "draw/decoder_row") > 0,
+            .p_normal = at(k, "draw/p_normal"),
+            .decoder_eps = at(k, "draw/decoder_eps"),
+            .self_cond = at(k, "draw/self_cond_uniform"),
+            .w = at(k, "draw/w_uniform"),
             .label_drop = at(k, "in/label_drop") > 0};
   }
-  double lr(int64_t step) { return learning_rate(config_.optimizer, 256, step, 100, config_.optimizer.warmup_steps); }
+  double lr(int64_t step) {
+    return learning_rate(config_.optimizer, 256, step, 100, config_.optimizer.warmup_steps);
+  }
 
   void expect_final() {
     const TensorMap weights = network_->state();
@@ -99,7 +117,8 @@ TEST_F(TrainSteps, EqualThePublishedOnes) {
   for (const nlohmann::json& expected : about_["steps"]) {
     const int k = expected["batch"];
     EXPECT_NEAR(lr(step), expected["lr_used"].get<double>(), 1e-9);
-    const StepReport report = train_step(learner, config_, {batch(k)}, [&](const Batch&) { return draws(k); }, lr(step++));
+    const StepReport report = train_step(
+        learner, config_, {batch(k)}, [&](const Batch&) { return draws(k); }, lr(step++));
     EXPECT_NEAR(report.loss, expected["loss"].get<double>(), 1e-4) << "batch " << k;
     EXPECT_NEAR(report.ce_loss, expected["ce_loss"].get<double>(), 1e-4) << "batch " << k;
     EXPECT_NEAR(report.l2_loss, expected["l2_loss"].get<double>(), 1e-4) << "batch " << k;
@@ -109,8 +128,8 @@ TEST_F(TrainSteps, EqualThePublishedOnes) {
   expect_final();
 }
 
-// The published code averages the losses of the micro-batches, each over its own loss positions; train_step divides by those of the whole step. The
-// parts are put together here in the published way.
+// The published code averages the losses of the micro-batches, each over its own loss positions; train_step
+// divides by those of the whole step. The parts are put together here in the published way.
 TEST_F(AccumulatedTrainSteps, PartsEqualThePublishedOnes) {
   int64_t step = 0;
   for (const nlohmann::json& expected : about_["steps"]) {
@@ -118,11 +137,14 @@ TEST_F(AccumulatedTrainSteps, PartsEqualThePublishedOnes) {
     const Batch rows = batch(k);
     const ObjectiveInput input{codec_.latents, rows.ids, rows.valid_mask, rows.cond_mask};
     const double own = loss_mask(input, PadToken::kEos).sum().item<double>();
-    const Loss loss = objective(*network_, Model::network_traits(config_), input, draws(k), config_.flow, 2 * own);
+    const Loss loss =
+        objective(*network_, Model::network_traits(config_), input, draws(k), config_.flow, 2 * own);
     EXPECT_NEAR(2 * loss.total.item<double>(), expected["loss"].get<double>(), 1e-4) << "batch " << k;
     loss.total.backward();
     if (!expected["optimizer_step"]) continue;
-    EXPECT_NEAR(clip_gradients(network_->parameters(), 1.0).item<double>(), expected["grad_norm"].get<double>(), 1e-3) << "batch " << k;
+    EXPECT_NEAR(clip_gradients(network_->parameters(), 1.0).item<double>(),
+                expected["grad_norm"].get<double>(), 1e-3)
+        << "batch " << k;
     optimizer_->step(lr(step++));
     ema_->update();
     for (const ParamRef& parameter : network_->parameters()) parameter.tensor.mutable_grad().reset();
@@ -134,22 +156,32 @@ TEST_F(TrainSteps, MicroBatchesGiveTheStepOfTheWholeBatch) {
   const Batch whole = batch(1);
   const StepDraws all = draws(1);
   const at::Tensor latents = codec_.latents;
-  const auto rows = [](const at::Tensor& tensor, int64_t first, int64_t count) { return tensor.narrow(0, first, count); };
+  const auto rows = [](const at::Tensor& tensor, int64_t first, int64_t count) {
+    return tensor.narrow(0, first, count);
+  };
   Learner learner{*network_, *optimizer_, *ema_, codec_};
-  train_step(learner, config_, {whole}, [&](const Batch&) { return all; }, 0.0);
+  train_step(
+      learner, config_, {whole}, [&](const Batch&) { return all; }, 0.0);
   std::vector<at::Tensor> expected;
-  for (const ParamRef& parameter : network_->parameters()) expected.push_back(parameter.tensor.grad().clone());
+  for (const ParamRef& parameter : network_->parameters())
+    expected.push_back(parameter.tensor.grad().clone());
 
   std::vector<Batch> parts;
   for (int64_t first : {0, 1}) {
     const int64_t count = first == 0 ? 1 : 3;
-    parts.push_back({rows(whole.ids, first, count), rows(whole.valid_mask, first, count), rows(whole.cond_mask, first, count), {first}, {}});
+    parts.push_back({rows(whole.ids, first, count),
+                     rows(whole.valid_mask, first, count),
+                     rows(whole.cond_mask, first, count),
+                     {first},
+                     {}});
   }
   const DrawFunction part_draws = [&](const Batch& part) {
     const int64_t first = part.samples.front(), count = part.size();
     codec_.latents = rows(latents, first, count);
-    return StepDraws{rows(all.time, first, count),    rows(all.eps, first, count),       rows(all.decoder_row, first, count), rows(all.p_normal, first, count),
-                     rows(all.decoder_eps, first, count), rows(all.self_cond, first, count), rows(all.w, first, count),           rows(all.label_drop, first, count)};
+    return StepDraws{rows(all.time, first, count),        rows(all.eps, first, count),
+                     rows(all.decoder_row, first, count), rows(all.p_normal, first, count),
+                     rows(all.decoder_eps, first, count), rows(all.self_cond, first, count),
+                     rows(all.w, first, count),           rows(all.label_drop, first, count)};
   };
   train_step(learner, config_, parts, part_draws, 0.0);
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -165,10 +197,12 @@ TEST_F(TrainSteps, NonFiniteLossChangesNothing) {
   Learner learner{*network_, *optimizer_, *ema_, codec_};
   const Batch rows = batch(1);
   codec_.latents = at::full_like(codec_.latents, std::numeric_limits<float>::quiet_NaN());
-  const StepReport report = train_step(learner, config_, {rows}, [&](const Batch&) { return draws(1); }, 0.01);
+  const StepReport report = train_step(
+      learner, config_, {rows}, [&](const Batch&) { return draws(1); }, 0.01);
   EXPECT_FALSE(report.finite);
   EXPECT_EQ(optimizer_->steps(), 0);
-  for (const auto& [name, tensor] : network_->state()) EXPECT_TRUE(at::equal(tensor, copies.at(name))) << name;
+  for (const auto& [name, tensor] : network_->state())
+    EXPECT_TRUE(at::equal(tensor, copies.at(name))) << name;
 }
 
 }  // namespace

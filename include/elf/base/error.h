@@ -1,4 +1,5 @@
-// The one exception type of the project. Its message is what a user reads: what is wrong, what was found, what was expected, what to do.
+// The one exception type of the project. Its message is what a user reads: what is wrong, what was found,
+// what was expected, what to do.
 #pragma once
 
 #include <sstream>

@@ -8,11 +8,12 @@
 
 namespace elf {
 
-// The whole file. Throws Error (usage) naming the path when it is missing or no regular file, (environment) when reading fails.
+// The whole file. Throws Error (usage) naming the path when it is missing or no regular file, (environment)
+// when reading fails.
 std::string read_file(const std::filesystem::path& path);
 
-// A file that appears under its final name only by commit(): written under a temporary name in the same folder, fsynced, renamed, and
-// the folder fsynced. Without commit() the temporary file is removed.
+// A file that appears under its final name only by commit(): written under a temporary name in the same
+// folder, fsynced, renamed, and the folder fsynced. Without commit() the temporary file is removed.
 //   AtomicFile file(path);  write to file.temporary();  file.commit();
 class AtomicFile {
  public:
@@ -39,8 +40,9 @@ void sync_to_disk(const std::filesystem::path& path);
 std::string digest(std::string_view bytes);
 std::string digest_of_file(const std::filesystem::path& path);
 
-// Refuses what is often found in the place of a data file: a Git LFS pointer, an HTML page. Call it with the first bytes (256 will do) of a
-// file that is not what it should be; returns what the bytes look like ("a Git LFS pointer; fetch the real file with `git lfs pull`"), or "".
+// Refuses what is often found in the place of a data file: a Git LFS pointer, an HTML page. Call it with the
+// first bytes (256 will do) of a file that is not what it should be; returns what the bytes look like ("a Git
+// LFS pointer; fetch the real file with `git lfs pull`"), or "".
 std::string what_bytes_look_like(std::string_view first_bytes);
 
 }  // namespace elf

@@ -1,4 +1,5 @@
-// Log lines to stderr and, when asked, to a file as well. Results never go through here: they go to stdout or --output.
+// Log lines to stderr and, when asked, to a file as well. Results never go through here: they go to stdout or
+// --output.
 #pragma once
 
 #include <filesystem>

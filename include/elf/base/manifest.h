@@ -1,4 +1,5 @@
-// A manifest makes a folder of files whole or visibly broken: it lists the size and digest of each file and is written last.
+// A manifest makes a folder of files whole or visibly broken: it lists the size and digest of each file and
+// is written last.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +16,8 @@ void write_manifest(const std::filesystem::path& folder, const std::vector<std::
 // "" when every listed file is there with its size and digest; else what is wrong, in words.
 std::string manifest_problem(const std::filesystem::path& folder);
 
-// The digest of the manifest itself: one name for the content of the whole folder. Throws Error (usage) without a manifest.
+// The digest of the manifest itself: one name for the content of the whole folder. Throws Error (usage)
+// without a manifest.
 std::string manifest_digest(const std::filesystem::path& folder);
 
 }  // namespace elf

@@ -1,4 +1,5 @@
-// Progress of long work, on stderr: a bar on a terminal, else a plain line now and then with percentage, rate and time left.
+// Progress of long work, on stderr: a bar on a terminal, else a plain line now and then with percentage, rate
+// and time left.
 #pragma once
 
 #include <chrono>
@@ -9,13 +10,15 @@ namespace elf {
 
 class Progress {
  public:
-  // total = 0: unknown; then counts and rate are shown without percentage. `unit` is what is counted, plural: "lines".
+  // total = 0: unknown; then counts and rate are shown without percentage. `unit` is what is counted, plural:
+  // "lines".
   Progress(std::string title, int64_t total, std::string unit);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // `done` items so far; `note` stands behind the figures (a loss, say). Cheap: redraws at most ten times a second.
+  // `done` items so far; `note` stands behind the figures (a loss, say). Cheap: redraws at most ten times a
+  // second.
   void update(int64_t done, const std::string& note = "");
   // For work whose length becomes known on the way.
   void set_total(int64_t total) { total_ = total; }

@@ -9,10 +9,12 @@ enum class LatentSource { kT5, kTable };  // t5: frozen T5 encoder | table: froz
 
 struct LatentsConfig {
   LatentSource source = LatentSource::kT5;
-  std::string path;        // t5: a Hugging Face folder; table: what `elf-prepare table` wrote. Relative to the file that names it
+  std::string path;  // t5: a Hugging Face folder; table: what `elf-prepare table` wrote. Relative to the file
+                     // that names it
   double mean = 0.0;       // latents = (encoder output - mean) / std
   double std = 0.2;        // 0.2 in all published configurations; tables are made with mean 0 and std 1
-  std::string statistics;  // "" or a file of `elf-prepare statistics`: per-channel mean and std in place of the two scalars
+  std::string statistics;  // "" or a file of `elf-prepare statistics`: per-channel mean and std in place of
+                           // the two scalars
   bool operator==(const LatentsConfig&) const = default;
 };
 

@@ -7,8 +7,9 @@
 namespace elf {
 
 struct ModelConfig {
-  std::string preset;                    // "" or a name of model_presets(): fills depth, hidden_size and num_heads; other keys win over it
-  int64_t depth = 12;                    // transformer blocks
+  std::string preset;  // "" or a name of model_presets(): fills depth, hidden_size and num_heads; other keys
+                       // win over it
+  int64_t depth = 12;  // transformer blocks
   int64_t hidden_size = 768;             // H
   int64_t num_heads = 12;                // divides hidden_size
   int64_t latent_dim = 512;              // D, the encoder's width
@@ -19,7 +20,7 @@ struct ModelConfig {
   int64_t num_time_tokens = 4;           // prefix tokens that carry t
   int64_t num_self_cond_cfg_tokens = 4;  // prefix tokens that carry w; 0 = the network has no SC-CFG input
   int64_t num_model_mode_tokens = 4;     // prefix tokens that carry the mode
-  double dropout = 0.0;                  // in blocks depth/4 <= i < depth/4*3, on attention projection and SwiGLU product
+  double dropout = 0.0;  // in blocks depth/4 <= i < depth/4*3, on attention projection and SwiGLU product
 
   bool operator==(const ModelConfig&) const = default;
 };

@@ -35,13 +35,15 @@ struct ModelPreset {
 };
 const std::vector<ModelPreset>& model_presets();
 
-// Reads `file` with its `base:` files (one name or a list; later wins; paths relative to the naming file), then the assignments
-// "section.key=value" in order, and checks ranges and relations.
-// Throws Error (usage) naming file, line, key, value found and what was expected; for an unknown key the nearest known one.
-RunConfig load_run_config(const std::filesystem::path& file, const std::vector<std::string>& assignments = {});
+// Reads `file` with its `base:` files (one name or a list; later wins; paths relative to the naming file),
+// then the assignments "section.key=value" in order, and checks ranges and relations. Throws Error (usage)
+// naming file, line, key, value found and what was expected; for an unknown key the nearest known one.
+RunConfig load_run_config(const std::filesystem::path& file,
+                          const std::vector<std::string>& assignments = {});
 
 // From YAML text; `origin` stands for the file name in messages and `folder` for where relative paths start.
-RunConfig parse_run_config(const std::string& yaml, const std::string& origin, const std::filesystem::path& folder,
+RunConfig parse_run_config(const std::string& yaml, const std::string& origin,
+                           const std::filesystem::path& folder,
                            const std::vector<std::string>& assignments = {});
 
 // YAML of every key with its value; reading it back gives an equal configuration.
@@ -53,7 +55,8 @@ std::vector<std::pair<std::string, std::string>> flat_fields(const RunConfig& co
 // Markdown table of every key: type, default, range, meaning (docs/CONFIG.md and `elf-train --help-config`).
 std::string describe_fields();
 
-// Relations between fields ("model.num_heads 12 does not divide model.hidden_size 770"). Throws Error (usage).
+// Relations between fields ("model.num_heads 12 does not divide model.hidden_size 770"). Throws Error
+// (usage).
 void validate(const RunConfig& config);
 
 }  // namespace elf

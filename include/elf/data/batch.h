@@ -9,9 +9,9 @@
 namespace elf {
 
 struct Batch {
-  at::Tensor ids;                // [B, L] int64, padded with the pad id (pad_token: pad) or EOS (pad_token: eos)
-  at::Tensor valid_mask;         // [B, L] bool: condition or target, not padding
-  at::Tensor cond_mask;          // [B, L] bool: condition
+  at::Tensor ids;         // [B, L] int64, padded with the pad id (pad_token: pad) or EOS (pad_token: eos)
+  at::Tensor valid_mask;  // [B, L] bool: condition or target, not padding
+  at::Tensor cond_mask;   // [B, L] bool: condition
   std::vector<int64_t> samples;  // [B] index of each row in its optimiser step: the key of its random draws
   std::vector<int64_t> rows;     // [B] index of each row in the dataset, for messages
 

@@ -1,5 +1,5 @@
-// The path between noise and data, and everything that raw random numbers become on the way (docs/ALGORITHM.md
-// section 3). The one place of each equation. All pure, elementwise, any device.
+// The path between noise and data, and everything that raw random numbers become on the way
+// (docs/ALGORITHM.md section 3). The one place of each equation. All pure, elementwise, any device.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,5 @@
-// The training objective (docs/ALGORITHM.md section 3): both branches over a mixed batch, as a pure function of
-// (batch, draws, weights).
+// The training objective (docs/ALGORITHM.md section 3): both branches over a mixed batch, as a pure function
+// of (batch, draws, weights).
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,5 @@
-// One step of the samplers along the flow (docs/ALGORITHM.md section 4). Pure; times go by row, so that rows may
-// walk different grids. Shapes: z, x_hat, eps [B, L, D] f32; t, t_next [B] f32 in [0, 1], t <= t_next.
+// One step of the samplers along the flow (docs/ALGORITHM.md section 4). Pure; times go by row, so that rows
+// may walk different grids. Shapes: z, x_hat, eps [B, L, D] f32; t, t_next [B] f32 in [0, 1], t <= t_next.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,5 @@
-// Time grids of the samplers (docs/ALGORITHM.md section 4): N steps take N + 1 values, from 0 (noise) to 1 (data),
-// not decreasing.
+// Time grids of the samplers (docs/ALGORITHM.md section 4): N steps take N + 1 values, from 0 (noise) to 1
+// (data), not decreasing.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The network of docs/ALGORITHM.md section 2: one transformer for denoising and decoding, conditioned by prefix
-// tokens.
+// The network of docs/ALGORITHM.md section 2: one transformer for denoising and decoding, conditioned by
+// prefix tokens.
 //   prefix: [time tokens] [SC-CFG tokens] [mode tokens] [L data tokens], K prefix tokens in all.
 #pragma once
 

@@ -1,4 +1,5 @@
-// Model FLOPs: the multiplications and additions that the mathematics needs, whatever an implementation does beyond them.
+// Model FLOPs: the multiplications and additions that the mathematics needs, whatever an implementation does
+// beyond them.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ struct RowFlops {
 // Of one row of `length` data tokens; matrix products and attention, 2 FLOPs a multiply-add.
 RowFlops forward_flops(const ModelConfig& model, int64_t length, bool self_cond);
 
-// Expected of one row of a training step (docs/ALGORITHM.md section 3, "Note what follows"): one forward and backward, plus the no-gradient
-// forward of the denoise rows with the coin.
+// Expected of one row of a training step (docs/ALGORITHM.md section 3, "Note what follows"): one forward and
+// backward, plus the no-gradient forward of the denoise rows with the coin.
 double training_flops(const ModelConfig& model, const FlowConfig& flow, int64_t length);
 
 }  // namespace elf

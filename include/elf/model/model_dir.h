@@ -1,6 +1,8 @@
-// A model that can run, from a run folder, one of its checkpoints, or a model directory. All three are self-contained:
+// A model that can run, from a run folder, one of its checkpoints, or a model directory. All three are
+// self-contained:
 //   config.yaml   tokenizer/   latents/ (encoder or table)   [statistics.json]
-//   and the weights: checkpoints/step-N/{model,ema}.safetensors of a run, or model.safetensors + manifest.json of a model directory.
+//   and the weights: checkpoints/step-N/{model,ema}.safetensors of a run, or model.safetensors +
+//   manifest.json of a model directory.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -33,12 +35,14 @@ struct Model {
   static NetworkTraits network_traits(const RunConfig& config);
 };
 
-// Loads and verifies `path` (manifest hashes, tokenizer and encoder against the configuration). A run folder means its newest whole checkpoint.
-// Throws Error (usage): nothing there, ambiguous, damaged, or parts that do not fit each other.
+// Loads and verifies `path` (manifest hashes, tokenizer and encoder against the configuration). A run folder
+// means its newest whole checkpoint. Throws Error (usage): nothing there, ambiguous, damaged, or parts that
+// do not fit each other.
 Model load_model(const std::filesystem::path& path, at::Device device, Weights weights = Weights::kEma);
 
-// Copies tokenizer, latent source and statistics of `config` into `folder` and writes config.yaml there, pointing at the copies.
-// `config` must be resolved. Used for run folders and model directories. Throws Error.
+// Copies tokenizer, latent source and statistics of `config` into `folder` and writes config.yaml there,
+// pointing at the copies. `config` must be resolved. Used for run folders and model directories. Throws
+// Error.
 void write_model_parts(const std::filesystem::path& folder, const RunConfig& config);
 
 }  // namespace elf

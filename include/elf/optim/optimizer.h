@@ -1,5 +1,5 @@
-// The update rules behind one interface (docs/ALGORITHM.md section 3, "Optimiser"). State goes by parameter name,
-// never by order.
+// The update rules behind one interface (docs/ALGORITHM.md section 3, "Optimiser"). State goes by parameter
+// name, never by order.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Random numbers as a pure function of their name: (seed, purpose, step, sample, position). No state, no order of calls, hence the same
-// numbers for every batch split, rank count and resume. Philox4x32-10 (Salmon et al., 2011) under the hood; the global generator is never touched.
+// Random numbers as a pure function of their name: (seed, purpose, step, sample, position). No state, no
+// order of calls, hence the same numbers for every batch split, rank count and resume. Philox4x32-10 (Salmon
+// et al., 2011) under the hood; the global generator is never touched.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,18 +10,19 @@
 
 namespace elf {
 
-// What the numbers are for; each purpose has streams of its own. Append only: the values are part of every result.
+// What the numbers are for; each purpose has streams of its own. Append only: the values are part of every
+// result.
 enum class Purpose : uint32_t {
-  kInit = 1,             // weights
-  kTime = 2,             // t
-  kNoise = 3,            // eps of the denoise branch
-  kBranch = 4,           // denoise or decode
-  kDecodeLevel = 5,      // p per token
-  kDecodeNoise = 6,      // eps of the decode branch
-  kSelfCond = 7,         // coin of self-conditioning
-  kSelfCondScale = 8,    // w
-  kLabelDrop = 9,        // condition dropped
-  kDataOrder = 10,       // order of an epoch
+  kInit = 1,           // weights
+  kTime = 2,           // t
+  kNoise = 3,          // eps of the denoise branch
+  kBranch = 4,         // denoise or decode
+  kDecodeLevel = 5,    // p per token
+  kDecodeNoise = 6,    // eps of the decode branch
+  kSelfCond = 7,       // coin of self-conditioning
+  kSelfCondScale = 8,  // w
+  kLabelDrop = 9,      // condition dropped
+  kDataOrder = 10,     // order of an epoch
   kDropout = 11,
   kSampleNoise = 12,     // z at t = 0
   kSampleGrid = 13,      // times of the sampler
@@ -35,7 +37,8 @@ struct Stream {
   uint64_t step = 0;  // optimiser step, sampler step, epoch, ...
 };
 
-// [B, shape...] float32 on the CPU: row b depends on (stream, samples[b], position in the row) only. Standard normal / uniform in [0, 1).
+// [B, shape...] float32 on the CPU: row b depends on (stream, samples[b], position in the row) only. Standard
+// normal / uniform in [0, 1).
 at::Tensor normal(const Stream& stream, const std::vector<int64_t>& samples, at::IntArrayRef shape);
 at::Tensor uniform(const Stream& stream, const std::vector<int64_t>& samples, at::IntArrayRef shape);
 

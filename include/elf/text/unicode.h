@@ -18,8 +18,8 @@ std::string replace_bad_text(std::string_view text);
 // The code points of valid UTF-8, each as its bytes.
 std::vector<std::string_view> characters(std::string_view text);
 
-// White space as Python's str.isspace, str.strip and str.split have it: U+001C..U+001F, U+0085, U+00A0 and U+3000 are,
-// U+200B is not.
+// White space as Python's str.isspace, str.strip and str.split have it: U+001C..U+001F, U+0085, U+00A0 and
+// U+3000 are, U+200B is not.
 bool is_white_space(char32_t character);
 
 // Without the Unicode white space at the ends asked for (what Python's str.strip takes off).

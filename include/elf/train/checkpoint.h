@@ -1,5 +1,6 @@
-// Checkpoints: DIR/step-00001000/{model,ema,optimizer}.safetensors, state.json, manifest.json. A checkpoint appears whole or not at all: it is
-// written under a temporary name, its manifest last, then renamed; the pointers `latest` and `best` move after that.
+// Checkpoints: DIR/step-00001000/{model,ema,optimizer}.safetensors, state.json, manifest.json. A checkpoint
+// appears whole or not at all: it is written under a temporary name, its manifest last, then renamed; the
+// pointers `latest` and `best` move after that.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ struct Checkpoint {
   nlohmann::json state;  // at least "step"; see train/trainer.h
 };
 
-// Writes `checkpoint` as step `step` into `folder` and points `latest` at it. Throws Error (environment); the checkpoints before stay good.
+// Writes `checkpoint` as step `step` into `folder` and points `latest` at it. Throws Error (environment); the
+// checkpoints before stay good.
 void save_checkpoint(const std::filesystem::path& folder, int64_t step, const Checkpoint& checkpoint);
 
 // Points `best` at the checkpoint of `step`.
@@ -28,8 +30,9 @@ void mark_best(const std::filesystem::path& folder, int64_t step);
 // Removes all but the `keep_last` newest checkpoints and the one `best` names.
 void remove_old_checkpoints(const std::filesystem::path& folder, int64_t keep_last);
 
-// The newest whole checkpoint; each broken one is skipped with a log line that says why. Nothing when the folder holds no checkpoint;
-// throws Error (usage) when it holds some and none is whole. Temporary left-overs are removed.
+// The newest whole checkpoint; each broken one is skipped with a log line that says why. Nothing when the
+// folder holds no checkpoint; throws Error (usage) when it holds some and none is whole. Temporary left-overs
+// are removed.
 std::optional<std::filesystem::path> newest_checkpoint(const std::filesystem::path& folder);
 
 // Reads and verifies one checkpoint. Throws Error (usage) saying what is wrong.

@@ -1,4 +1,5 @@
-// From a configuration to a run that can start: what is taken from dataset and tokenizer, how many steps, what it needs.
+// From a configuration to a run that can start: what is taken from dataset and tokenizer, how many steps,
+// what it needs.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +20,13 @@ struct RunPlan {
   int64_t steps = 0;           // 0 = not known yet (train.minutes)
   double steps_per_epoch = 0;  // 0 without a dataset
   double tokens = 0;           // positions that pass through the network, all steps; 0 when steps is
-  double memory_gib = 0;       // weights, gradients, optimiser, averages and activations of one micro-batch (an estimate)
+  double memory_gib =
+      0;  // weights, gradients, optimiser, averages and activations of one micro-batch (an estimate)
 };
 
-// Opens dataset and tokenizer, checks that they belong together, and resolves. With `data_may_be_missing` (a dry run on a machine without the
-// data) what cannot be read is left out as long as the configuration names model.vocab_size and a length. Throws Error (usage).
+// Opens dataset and tokenizer, checks that they belong together, and resolves. With `data_may_be_missing` (a
+// dry run on a machine without the data) what cannot be read is left out as long as the configuration names
+// model.vocab_size and a length. Throws Error (usage).
 RunPlan plan_run(const RunConfig& config, bool data_may_be_missing = false);
 
 }  // namespace elf

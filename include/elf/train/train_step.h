@@ -1,4 +1,5 @@
-// One optimiser step: batches -> latents -> loss -> gradients -> update. Deterministic in (weights, batches, draws).
+// One optimiser step: batches -> latents -> loss -> gradients -> update. Deterministic in (weights, batches,
+// draws).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,7 +26,8 @@ struct Learner {
 };
 
 struct StepReport {
-  double loss = 0, l2_loss = 0, ce_loss = 0;  // loss over all loss positions of the step; means over the rows of each branch (0 without one)
+  double loss = 0, l2_loss = 0, ce_loss = 0;  // loss over all loss positions of the step; means over the rows
+                                              // of each branch (0 without one)
   double accuracy = 0;                        // share of decode positions whose argmax is the token
   double grad_norm = 0;                       // before clipping
   double pad_fraction = 0;                    // share of positions outside the loss
@@ -35,11 +37,13 @@ struct StepReport {
 // The random numbers of a micro-batch.
 using DrawFunction = std::function<StepDraws(const Batch&)>;
 
-// Runs the micro-batches of one step, normalises by the loss positions of all of them, clips, updates weights and averages. A loss or gradient
-// that is not finite leaves weights, averages and optimiser as they were.
-StepReport train_step(Learner& learner, const RunConfig& config, const std::vector<Batch>& batches, const DrawFunction& draws, double lr);
+// Runs the micro-batches of one step, normalises by the loss positions of all of them, clips, updates weights
+// and averages. A loss or gradient that is not finite leaves weights, averages and optimiser as they were.
+StepReport train_step(Learner& learner, const RunConfig& config, const std::vector<Batch>& batches,
+                      const DrawFunction& draws, double lr);
 
-// Normalised latents [B, L, D] of a batch, conditions hidden from the targets of dropped rows; on the codec's device.
+// Normalised latents [B, L, D] of a batch, conditions hidden from the targets of dropped rows; on the codec's
+// device.
 at::Tensor encode_batch(LatentCodec& codec, const Batch& batch, const at::Tensor& label_drop);
 
 // The batch's tensors on `device`.

@@ -1,4 +1,5 @@
-// The loss on held-out data with fixed randomness: the same draws at every call, so that curves show the model and not the dice.
+// The loss on held-out data with fixed randomness: the same draws at every call, so that curves show the
+// model and not the dice.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,9 @@ struct ValidationReport {
   int64_t rows = 0;
 };
 
-// Each row goes through both branches once, so every row counts in both terms. Draws are keyed by (seed, row). No gradients.
-ValidationReport run_validation(ElfNet& network, LatentCodec& codec, const Dataset& data, int64_t pad_id, const RunConfig& config);
+// Each row goes through both branches once, so every row counts in both terms. Draws are keyed by (seed,
+// row). No gradients.
+ValidationReport run_validation(ElfNet& network, LatentCodec& codec, const Dataset& data, int64_t pad_id,
+                                const RunConfig& config);
 
 }  // namespace elf
