@@ -8,6 +8,7 @@
 #include "elf/base/error.h"
 #include "elf/base/files.h"
 #include "elf/base/log.h"
+#include "elf/base/outputs.h"
 #include "elf/text/records.h"
 #include "elf/text/words.h"
 #include "elf/version.h"
@@ -85,6 +86,7 @@ void print_figures(const EvalOptions& options, OrderedJson figures, const std::v
   if (options.output.empty()) {
     std::cout << text << std::flush;
   } else {
+    for (const Texts* input : inputs) refuse_overwriting(options.output, {input->file});
     write_file(options.output, text);
   }
 }

@@ -10,6 +10,7 @@
 #include "elf/app/tools.h"
 #include "elf/base/error.h"
 #include "elf/base/log.h"
+#include "elf/base/outputs.h"
 #include "elf/base/progress.h"
 #include "elf/config/enum_names.h"
 #include "elf/model/model_dir.h"
@@ -248,8 +249,8 @@ Json provenance(const Options& o, const Model& model, const SamplingConfig& c, c
 void check(const Options& o) {
   if (o.num_samples.has_value() == !o.input.empty())
     usage_error("give one of --num-samples N and --input FILE");
-  if (!o.trajectory.empty() && o.trajectory == o.output)
-    usage_error("--trajectory and --output name the same file ", o.output);
+  refuse_overwriting(o.output, {o.input, o.trajectory});
+  refuse_overwriting(o.trajectory, {o.input});
   if (!o.trajectory.empty() && std::filesystem::path(o.trajectory).extension() != ".jsonl") {
     usage_error("--trajectory ", o.trajectory, ": expected a name that ends in .jsonl");
   }

@@ -57,6 +57,14 @@ std::string read_file(const fs::path& path) {
 }
 
 AtomicFile::AtomicFile(fs::path final_path) : final_(std::move(final_path)) {
+  // A link keeps standing and its target is written. What is no regular file must not be replaced by one.
+  std::error_code error;
+  if (fs::is_symlink(final_, error)) final_ = fs::weakly_canonical(final_, error);
+  if (fs::is_directory(final_, error))
+    usage_error(final_.string(), ": is a folder, expected the name of a file to write");
+  if (fs::exists(final_, error) && !fs::is_regular_file(final_, error)) {
+    usage_error(final_.string(), ": is a device or pipe, expected the name of a file to write");
+  }
   temporary_ = final_.parent_path() / cat(".", final_.filename().string(), ".", ::getpid(), ".tmp");
 }
 

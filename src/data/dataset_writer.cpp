@@ -151,7 +151,7 @@ DatasetWriter::DatasetWriter(const fs::path& path, const DatasetInfo& header) {
   if (start.settings.size() > kLongestSettings) start.settings = "{}";
   std::error_code error;
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
-  if (error) environment_error(path.parent_path().string(), ": cannot be made: ", error.message());
+  if (error) usage_error(path.parent_path().string(), ": cannot be made: ", error.message());
   impl_ = std::make_unique<Impl>(path, start);
   warn_of_leftovers(path, impl_->target.temporary());
 }

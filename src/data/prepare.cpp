@@ -5,6 +5,7 @@
 #include "elf/base/error.h"
 #include "elf/base/files.h"
 #include "elf/base/log.h"
+#include "elf/base/outputs.h"
 #include "elf/base/progress.h"
 #include "elf/text/unicode.h"
 #include "elf/version.h"
@@ -23,14 +24,15 @@ const char* name_of(LongText policy) {
   return policy == LongText::kSplit ? "split" : policy == LongText::kTruncate ? "truncate" : "drop";
 }
 
-void check_options(const PrepareOptions& o) {
+void check_options(const PrepareOptions& o, const std::vector<std::string>& inputs) {
   if (o.out.empty()) usage_error("--out is not given");
   if (o.max_length < 1) usage_error("--max-length is ", o.max_length, ", expected at least 1");
   if (!(o.valid_fraction >= 0 && o.valid_fraction < 1))
     usage_error("--valid-fraction is ", o.valid_fraction, ", expected [0, 1)");
   if ((o.valid_fraction > 0) != !o.valid_out.empty())
     usage_error("--valid-fraction and --valid-out go together");
-  if (o.out == o.valid_out) usage_error("--out and --valid-out are one file: ", o.out.string());
+  refuse_overwriting(o.out, {o.valid_out.string()});
+  for (const std::filesystem::path& out : {o.out, o.valid_out}) refuse_overwriting(out, inputs);
 }
 
 Json settings_of(const PrepareOptions& o, const char* tool, const RecordSource& source) {
@@ -262,7 +264,7 @@ double split_position(const std::string& text) {
 }
 
 PrepareReport prepare_corpus(const CorpusOptions& o, const SentencePieceTokenizer& tokenizer) {
-  check_options(o);
+  check_options(o, o.source.files);
   if (o.pack && !o.eos) usage_error("--pack puts an EOS between documents; it cannot go with --no-eos");
   Json settings = settings_of(o, "corpus", o.source);
   settings["pack"] = o.pack;
@@ -291,7 +293,9 @@ PrepareReport prepare_corpus(const CorpusOptions& o, const SentencePieceTokenize
 }
 
 PrepareReport prepare_pairs(const PairsOptions& o, const SentencePieceTokenizer& tokenizer) {
-  check_options(o);
+  std::vector<std::string> inputs = o.source.files;
+  if (o.target) inputs.insert(inputs.end(), o.target->files.begin(), o.target->files.end());
+  check_options(o, inputs);
   if (o.long_text == LongText::kSplit)
     usage_error("--long split is for documents; pairs can be truncated or dropped");
   if (o.max_input_length < 1 || o.max_input_length >= o.max_length) {

@@ -90,6 +90,8 @@ Model load_model(const fs::path& path, at::Device device, Weights weights) {
   model.tokenizer =
       std::make_shared<SentencePieceTokenizer>(SentencePieceTokenizer::load(model.config.data.tokenizer));
   model.codec = make_latent_codec(model.config.latents, device);
+  require_tokenizer(*model.codec, model.config.latents.path, model.tokenizer->hash(),
+                    model.tokenizer->size());
   if (model.codec->dim() != model.config.model.latent_dim) {
     usage_error(model.config.latents.path, ": its width is ", model.codec->dim(),
                 ", but model.latent_dim of ", (place.config_folder / "config.yaml").string(), " is ",

@@ -88,7 +88,8 @@ struct RecordReader::Impl {
       const std::string in_file =
           base >= 0 ? cat(" (byte ", base + static_cast<int64_t>(at), " of the file)") : "";
       usage_error(place(), ": ", byte == 0 ? "NUL" : cat("invalid UTF-8 (", shown_byte, ")"), " at byte ", at,
-                  " of ", where, in_file, "; repair the file, or --invalid-utf8 replace or drop");
+                  " of ", where, in_file,
+                  "; repair the file (elf-prepare can also replace or drop such records: --invalid-utf8)");
     }
     if (source.bad_text == BadText::kDrop) return true;
     text = replace_bad_text(text);

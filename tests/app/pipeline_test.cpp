@@ -251,6 +251,26 @@ TEST_F(Pipeline, WrongInputIsRefusedInOneMessage) {
   expect_refusal("elf-eval bleu --hyp docs.txt --ref short.tgt", {"300", "2"});
 }
 
+TEST_F(Pipeline, NoToolWritesOverItsInput) {
+  spill(folder_ / "mine.txt", "the king said\nsee the land\n");
+  expect_refusal("elf-prepare corpus --input mine.txt --tokenizer words --max-length 8 --out ./mine.txt",
+                 {"mine.txt", "input"});
+  fs::create_symlink("mine.txt", folder_ / "link.txt");
+  expect_refusal("elf-prepare corpus --input mine.txt --tokenizer words --max-length 8 --out link.txt",
+                 {"link.txt", "input"});
+  expect_refusal("elf-sample --model pairs-run --input mine.txt --output mine.txt", {"mine.txt", "input"});
+  expect_refusal("elf-eval diversity --input mine.txt --output mine.txt", {"mine.txt", "input"});
+  expect_refusal("elf-sample --model run400 --num-samples 1 --output words", {"words", "folder"});
+  EXPECT_EQ(slurp(folder_ / "mine.txt"), "the king said\nsee the land\n");
+}
+
+TEST_F(Pipeline, AnotherTokenizerInARunIsRefused) {
+  fs::copy(folder_ / "run400", folder_ / "mixed", fs::copy_options::recursive);
+  fs::remove_all(folder_ / "mixed/tokenizer");
+  fs::copy(folder_ / "chars", folder_ / "mixed/tokenizer", fs::copy_options::recursive);
+  expect_refusal("elf-sample --model mixed --num-samples 1", {"latents", "tokenizer"});
+}
+
 TEST_F(Pipeline, TruncatedWeightsAreRefused) {
   fs::copy(folder_ / "run40", folder_ / "cut", fs::copy_options::recursive);
   const fs::path weights = folder_ / "cut/checkpoints/step-00000040/ema.safetensors";
