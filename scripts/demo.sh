@@ -134,7 +134,7 @@ make_datasets() {
 }
 
 make_table() {
-  local kind=svd width=28
+  local kind=svd width=24
   [ "$task" = verses ] || { kind=gaussian; width=16; }
   rm -rf "$out/table"
   tool elf-prepare table --data "$out/train.h5" --kind "$kind" --width "$width" --out "$out/table"

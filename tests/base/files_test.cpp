@@ -103,7 +103,7 @@ TEST_F(Files, ErrorsNameThePath) {
 
 TEST_F(Files, TheNameOfAFolderIsNotReplaced) {
   fs::create_directories(folder_ / "taken" / "inside");
-  expect_error(ErrorKind::kEnvironment, "taken", [&] { write_file(folder_ / "taken", "x"); });
+  expect_error(ErrorKind::kUsage, "taken", [&] { write_file(folder_ / "taken", "x"); });
   EXPECT_EQ(names(), std::vector<std::string>{"taken"});
 }
 
