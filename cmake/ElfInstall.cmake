@@ -13,4 +13,4 @@ install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/elf)
 configure_package_config_file(cmake/elfConfig.cmake.in ${PROJECT_BINARY_DIR}/elfConfig.cmake INSTALL_DESTINATION ${_package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/elfConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/elfConfig.cmake ${PROJECT_BINARY_DIR}/elfConfigVersion.cmake
-  cmake/FindLibTorch.cmake cmake/FindSentencepiece.cmake cmake/FindXxHash.cmake cmake/FindHdf5Serial.cmake DESTINATION ${_package_dir})
+  cmake/FindLibTorch.cmake cmake/FindSentencepiece.cmake cmake/FindXxHash.cmake cmake/FindHdf5Serial.cmake cmake/FindLibZip.cmake DESTINATION ${_package_dir})

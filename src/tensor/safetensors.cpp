@@ -186,6 +186,7 @@ void write_safetensors(const fs::path& path, const TensorMap& tensors, const Met
 
   AtomicFile target(path);
   std::ofstream out(target.temporary(), std::ios::binary);
+  if (!out) path_error(path, "cannot be written", {errno, std::generic_category()});
   out.write(reinterpret_cast<const char*>(&header_size), 8);
   out.write(text.data(), static_cast<std::streamsize>(text.size()));
   for (const at::Tensor& tensor : stored) {
