@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "cli_errors.h"
 #include "elf/base/error.h"
 #include "elf/base/log.h"
 #include "elf/version.h"
@@ -38,11 +39,12 @@ int run_core(CLI::App& app, const CoreOptions& options, int argc, char** argv,
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    std::cerr << "error: " << error.what() << "\nTry: " << app.get_name() << " --help\n";
+    std::cerr << explain_usage(app, error, argc, argv);
     return 2;
   }
   try {
     set_log_level(parse_log_level(options.log_level));
+    if (const std::string problem = empty_output(app); !problem.empty()) usage_error(problem);
     body();
     return 0;
   } catch (const Error& error) {

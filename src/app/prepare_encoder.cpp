@@ -100,7 +100,9 @@ json describe(const EncoderOptions& options, const std::optional<Dataset>& datas
 }
 
 void run_encoder(EncoderOptions options, const CommonOptions& common) {
-  AtomicFolder folder(options.out, options.overwrite);
+  // Like datasets: what the same command wrote is replaced, anything else is left alone.
+  const bool own = holds_only(options.out, {"config.json", "model.safetensors", "pretraining.json"});
+  AtomicFolder folder(options.out, options.overwrite || own);
   const std::optional<Dataset> dataset = open_data(options);
   std::optional<SentencePieceTokenizer> tokenizer;
   if (!options.tokenizer.empty()) {
@@ -186,7 +188,7 @@ void add_encoder_command(CLI::App& app, Commands& commands) {
   add_training(sub, options->training);
   sub.add_option("--out", options->out, "Folder to write: config.json, model.safetensors, pretraining.json")
       ->required();
-  sub.add_flag("--overwrite", options->overwrite, "Replace a folder that exists");
+  sub.add_flag("--overwrite", options->overwrite, "Replace a folder that holds something else, too");
   sub.add_flag("--json", options->as_json, "One JSON object to stdout");
   with_examples(sub,
                 "  elf-prepare encoder --data train.h5 --preset t5-nano --steps 2000 --out encoder\n"

@@ -110,7 +110,9 @@ json describe(const DatasetInfo& info, const TableOptions& options) {
 }
 
 void run_table(TableOptions options) {
-  AtomicFolder folder(options.out, options.overwrite);
+  // Like datasets: what the same command wrote is replaced, anything else is left alone.
+  const bool own = holds_only(options.out, {"table.json", "table.safetensors"});
+  AtomicFolder folder(options.out, options.overwrite || own);
   const Dataset dataset = Dataset::open(options.data);
   TokenTable table;
   table.weight = make_table(dataset, options);
@@ -205,7 +207,7 @@ void add_table_command(CLI::App& app, Commands& commands) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   sub.add_option("--out", options->out, "Folder to write: table.safetensors, table.json")->required();
-  sub.add_flag("--overwrite", options->overwrite, "Replace a folder that exists");
+  sub.add_flag("--overwrite", options->overwrite, "Replace a folder that holds something else, too");
   sub.add_flag("--json", options->as_json, "One JSON object to stdout");
   with_examples(sub,
                 "  elf-prepare table --data train.h5 --kind svd --width 16 --out table\n"

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "elf/base/error.h"
 #include "elf/base/files.h"
 
@@ -21,13 +23,24 @@ AtomicFolder::AtomicFolder(fs::path final_path, bool replace) {
   if (fs::exists(final_) && !fs::is_directory(final_))
     usage_error(final_.string(), ": is a file, expected a folder or a new name");
   if (fs::exists(final_) && !fs::is_empty(final_) && !replace) {
-    usage_error(final_.string(), ": exists already; remove it, give another name or --overwrite");
+    usage_error(final_.string(),
+                ": exists and holds other files; remove it, give another name or --overwrite");
   }
   temporary_ = beside(final_, ".tmp");
   std::error_code error;
   fs::remove_all(temporary_, error);
   fs::create_directories(temporary_, error);
-  if (error) environment_error(temporary_.string(), ": cannot be made: ", error.message());
+  if (error) path_error(final_, "cannot be made", error);
+}
+
+bool holds_only(const fs::path& folder, const std::vector<std::string>& names) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) return false;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const bool known = std::find(names.begin(), names.end(), entry.path().filename().string()) != names.end();
+    if (!known || !entry.is_regular_file(error)) return false;
+  }
+  return !error;
 }
 
 AtomicFolder::~AtomicFolder() {

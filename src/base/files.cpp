@@ -57,6 +57,10 @@ std::string read_file(const fs::path& path) {
 }
 
 AtomicFile::AtomicFile(fs::path final_path) : final_(std::move(final_path)) {
+  if (!final_.has_filename()) {
+    usage_error("'", final_.string(), "': expected the name of a file to write",
+                final_.empty() ? ", found an empty one" : "");
+  }
   // A link keeps standing and its target is written. What is no regular file must not be replaced by one.
   std::error_code error;
   if (fs::is_symlink(final_, error)) final_ = fs::weakly_canonical(final_, error);
@@ -64,6 +68,11 @@ AtomicFile::AtomicFile(fs::path final_path) : final_(std::move(final_path)) {
     usage_error(final_.string(), ": is a folder, expected the name of a file to write");
   if (fs::exists(final_, error) && !fs::is_regular_file(final_, error)) {
     usage_error(final_.string(), ": is a device or pipe, expected the name of a file to write");
+  }
+  const fs::path folder = final_.has_parent_path() ? final_.parent_path() : fs::path(".");
+  if (!fs::is_directory(folder, error)) {
+    usage_error(final_.string(), ": cannot be written: ", folder.string(),
+                fs::exists(folder, error) ? " is no folder" : " does not exist; make that folder first");
   }
   temporary_ = final_.parent_path() / cat(".", final_.filename().string(), ".", ::getpid(), ".tmp");
 }
@@ -85,13 +94,31 @@ void AtomicFile::commit() {
 void write_file(const fs::path& path, std::string_view content) {
   AtomicFile target(path);
   File file(std::fopen(target.temporary().c_str(), "wb"));
-  if (!file) environment_error(path.string(), ": cannot be written: ", std::strerror(errno));
+  if (!file) path_error(path, "cannot be written", {errno, std::generic_category()});
   const bool written = std::fwrite(content.data(), 1, content.size(), file.get()) == content.size();
   if (!written || std::fflush(file.get()) != 0) {
     environment_error(path.string(), ": writing failed: ", std::strerror(errno));
   }
   file.reset();
   target.commit();
+}
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (!error && !fs::is_directory(path, error)) error = std::make_error_code(std::errc::not_a_directory);
+  if (error) path_error(path, "cannot be made", error);
+}
+
+void path_error(const fs::path& path, const std::string& what, const std::error_code& error) {
+  bool mistake = false;
+  for (const std::errc code : {std::errc::not_a_directory, std::errc::is_a_directory, std::errc::file_exists,
+                               std::errc::no_such_file_or_directory, std::errc::filename_too_long,
+                               std::errc::too_many_symbolic_link_levels, std::errc::invalid_argument}) {
+    mistake = mistake || error == code;
+  }
+  throw Error(mistake ? ErrorKind::kUsage : ErrorKind::kEnvironment,
+              cat(path.string(), ": ", what, ": ", error.message()));
 }
 
 void sync_to_disk(const fs::path& path) {

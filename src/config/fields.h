@@ -39,22 +39,33 @@ inline Rule from_below(double min, double max) {
   return {.min = min, .max = max, .open_max = true};
 }
 
+inline Rule above_to(double min, double max) {
+  return {.min = min, .max = max, .open_min = true};
+}
+
+// Far beyond what anyone trains, near enough that a slip of the finger is told at once and not by a machine
+// that runs out of memory or time.
+inline constexpr double kMostBlocks = 1024, kWidest = 65'536, kMostTokens = 1 << 24, kLongest = 1 << 20,
+                        kMostRows = 1 << 20, kMostSteps = 1e9, kMostEpochs = 1e6, kMostSamplingSteps = 1e5;
+
 template <class V>
 void fields(V& v, ModelConfig& c) {
   v("preset", c.preset, any(),
     "name of a preset below, which fills depth, hidden_size and num_heads; empty = none");
-  v("depth", c.depth, at_least(1), "transformer blocks");
-  v("hidden_size", c.hidden_size, at_least(2), "hidden width H");
-  v("num_heads", c.num_heads, at_least(1), "attention heads; divides hidden_size into an even width");
-  v("latent_dim", c.latent_dim, at_least(1), "latent width D, that of the encoder or table (T5-small: 512)");
-  v("bottleneck_dim", c.bottleneck_dim, at_least(1), "width between latents and H");
-  v("vocab_size", c.vocab_size, at_least(0), "0 = that of the tokenizer, extra ids included (T5: 32100)");
-  v("max_length", c.max_length, at_least(0), "longest sequence L; 0 = that of the dataset");
-  v("mlp_ratio", c.mlp_ratio, above(0), "SwiGLU inner width = int(int(H * mlp_ratio) * 2 / 3)");
-  v("num_time_tokens", c.num_time_tokens, at_least(0), "prefix tokens that carry the flow time t");
-  v("num_self_cond_cfg_tokens", c.num_self_cond_cfg_tokens, at_least(0),
+  v("depth", c.depth, between(1, kMostBlocks), "transformer blocks");
+  v("hidden_size", c.hidden_size, between(2, kWidest), "hidden width H");
+  v("num_heads", c.num_heads, between(1, kWidest), "attention heads; divides hidden_size into an even width");
+  v("latent_dim", c.latent_dim, between(1, kWidest),
+    "latent width D, that of the encoder or table (T5-small: 512)");
+  v("bottleneck_dim", c.bottleneck_dim, between(1, kWidest), "width between latents and H");
+  v("vocab_size", c.vocab_size, between(0, kMostTokens),
+    "0 = that of the tokenizer, extra ids included (T5: 32100)");
+  v("max_length", c.max_length, between(0, kLongest), "longest sequence L; 0 = that of the dataset");
+  v("mlp_ratio", c.mlp_ratio, above_to(0, 64), "SwiGLU inner width = int(int(H * mlp_ratio) * 2 / 3)");
+  v("num_time_tokens", c.num_time_tokens, between(0, 1024), "prefix tokens that carry the flow time t");
+  v("num_self_cond_cfg_tokens", c.num_self_cond_cfg_tokens, between(0, 1024),
     "prefix tokens that carry the self-condition guidance scale w; 0 = the network has no such input");
-  v("num_model_mode_tokens", c.num_model_mode_tokens, at_least(0),
+  v("num_model_mode_tokens", c.num_model_mode_tokens, between(0, 1024),
     "prefix tokens that carry denoise or decode mode");
   v("dropout", c.dropout, from_below(0, 1), "probability in the middle blocks; 0 in all published runs");
 }
@@ -74,8 +85,10 @@ void fields(V& v, DataConfig& c) {
   v("train", c.train, path(), "HDF5 dataset of elf-prepare");
   v("valid", c.valid, path(), "the same, held out; empty = no validation");
   v("tokenizer", c.tokenizer, path(), "SentencePiece model (or its folder) that the datasets were made with");
-  v("max_length", c.max_length, at_least(0), "tokens of a sequence, condition included; 0 = the dataset's");
-  v("max_input_length", c.max_input_length, at_least(0), "longest condition of pairs; 0 = the dataset's");
+  v("max_length", c.max_length, between(0, kLongest),
+    "tokens of a sequence, condition included; 0 = the dataset's");
+  v("max_input_length", c.max_input_length, between(0, kLongest),
+    "longest condition of pairs; 0 = the dataset's");
 }
 
 template <class V>
@@ -107,12 +120,13 @@ void fields(V& v, FlowConfig& c) {
 template <class V>
 void fields(V& v, OptimizerConfig& c) {
   v("kind", c.kind, any(), "muon: Muon for matrices and Nesterov Adam for the rest; adamw: AdamW for all");
-  v("blr", c.blr, at_least(0), "learning rate for 256 rows: lr = blr * global_batch_size / 256 ...");
-  v("lr", c.lr, at_least(0), "... unless this is above 0: then it is taken as it is");
+  v("blr", c.blr, between(0, 100), "learning rate for 256 rows: lr = blr * global_batch_size / 256 ...");
+  v("lr", c.lr, between(0, 100), "... unless this is above 0: then it is taken as it is");
   v("schedule", c.schedule, any(), "after the warm-up: constant, or down to min_lr by a cosine or a line");
-  v("min_lr", c.min_lr, at_least(0), "where cosine and linear end");
-  v("warmup_steps", c.warmup_steps, at_least(0), "linear warm-up from 0, in optimiser steps");
-  v("warmup_epochs", c.warmup_epochs, at_least(0), "the same in epochs; used when warmup_steps is 0");
+  v("min_lr", c.min_lr, between(0, 100), "where cosine and linear end");
+  v("warmup_steps", c.warmup_steps, between(0, kMostSteps), "linear warm-up from 0, in optimiser steps");
+  v("warmup_epochs", c.warmup_epochs, between(0, kMostEpochs),
+    "the same in epochs; used when warmup_steps is 0");
   v("grad_clip", c.grad_clip, at_least(0), "largest global norm of the gradient; 0 = no clipping");
   v("weight_decay", c.weight_decay, at_least(0), "decoupled; AdamW only");
   v("adam_b1", c.adam_b1, from_below(0, 1), "AdamW only; the companion of Muon always has 0.9 and 0.999");
@@ -127,33 +141,35 @@ template <class V>
 void fields(V& v, TrainConfig& c) {
   v("out", c.out, any(), "run folder, relative to the working directory");
   v("seed", c.seed, at_least(0), "all randomness follows from it");
-  v("global_batch_size", c.global_batch_size, at_least(1), "rows of one optimiser step");
-  v("micro_batch_size", c.micro_batch_size, at_least(0),
+  v("global_batch_size", c.global_batch_size, between(1, kMostRows), "rows of one optimiser step");
+  v("micro_batch_size", c.micro_batch_size, between(0, kMostRows),
     "rows of one forward, at most global_batch_size; 0 = all at once. The result does not depend on it");
-  v("epochs", c.epochs, at_least(0), "length of the run, unless steps or minutes is given");
-  v("steps", c.steps, at_least(0), "above 0: this many optimiser steps");
-  v("minutes", c.minutes, at_least(0), "above 0: as many steps as fit, measured on the first ones");
-  v("log_every", c.log_every, at_least(1), "steps between lines of metrics");
-  v("valid_every", c.valid_every, at_least(0), "steps between validations; 0 = only at the end");
-  v("valid_batches", c.valid_batches, at_least(0), "0 = the whole validation set");
-  v("save_every", c.save_every, at_least(0), "steps between checkpoints; 0 = only at the end");
-  v("keep_last", c.keep_last, at_least(1), "checkpoints kept beside the best");
-  v("max_skipped_steps", c.max_skipped_steps, at_least(1), "non-finite steps in a row that end the run");
+  v("epochs", c.epochs, between(0, kMostEpochs), "length of the run, unless steps or minutes is given");
+  v("steps", c.steps, between(0, kMostSteps), "above 0: this many optimiser steps");
+  v("minutes", c.minutes, between(0, 1'000'000), "above 0: as many steps as fit, measured on the first ones");
+  v("log_every", c.log_every, between(1, kMostSteps), "steps between lines of metrics");
+  v("valid_every", c.valid_every, between(0, kMostSteps), "steps between validations; 0 = only at the end");
+  v("valid_batches", c.valid_batches, between(0, kMostSteps), "0 = the whole validation set");
+  v("save_every", c.save_every, between(0, kMostSteps), "steps between checkpoints; 0 = only at the end");
+  v("keep_last", c.keep_last, between(1, kMostSteps), "checkpoints kept beside the best");
+  v("max_skipped_steps", c.max_skipped_steps, between(1, kMostSteps),
+    "non-finite steps in a row that end the run");
 }
 
 template <class V>
 void fields(V& v, SamplingConfig& c) {
   v("sampler", c.sampler, any(), "stochastic, or the plain Euler steps of the ODE");
-  v("steps", c.steps, at_least(1), "network evaluations before the decode");
-  v("gamma", c.gamma, at_least(0), "noise put back by each SDE step; 0 = the ODE");
-  v("self_cond_cfg", c.self_cond_cfg, any(), "w: 3 for unconditional, 1 for conditional tasks");
-  v("cfg", c.cfg, any(), "guidance on the condition; 1 = none, 2 published");
+  v("steps", c.steps, between(1, kMostSamplingSteps), "network evaluations before the decode");
+  v("gamma", c.gamma, between(0, 1000), "noise put back by each SDE step; 0 = the ODE");
+  v("self_cond_cfg", c.self_cond_cfg, between(-1000, 1000),
+    "w: 3 for unconditional, 1 for conditional tasks");
+  v("cfg", c.cfg, between(-1000, 1000), "guidance on the condition; 1 = none, 2 published");
   v("time_schedule", c.time_schedule, any(),
     "sorted random draws, an even grid, or the quantiles of the logit-normal");
   v("p_mean", c.p_mean, any(), "of the logit-normal grids");
   v("p_std", c.p_std, above(0), "of the logit-normal grids");
   v("seed", c.seed, at_least(0), "sample i depends on (model, settings, seed, i) only");
-  v("batch_size", c.batch_size, at_least(1), "rows at a time; the result does not depend on it");
+  v("batch_size", c.batch_size, between(1, kMostRows), "rows at a time; the result does not depend on it");
 }
 
 template <class V>

@@ -114,13 +114,24 @@ void refuse(const Entry& entry, const std::string& expected) {
   usage_error(entry.place, ": ", entry.dotted(), ": found ", found, ", expected ", expected);
 }
 
+namespace {
+
+// A bound without exponent or trailing zeros: 65536, 0.5.
+std::string bound_text(double bound) {
+  const bool whole = bound == std::floor(bound) && std::abs(bound) < 1e15;
+  return whole ? std::to_string(static_cast<int64_t>(bound)) : cat(bound);
+}
+
+}  // namespace
+
 std::string range_text(const Rule& rule) {
   const bool low = std::isfinite(rule.min), high = std::isfinite(rule.max);
   if (low && high) {
-    return cat("in ", rule.open_min ? "(" : "[", rule.min, ", ", rule.max, rule.open_max ? ")" : "]");
+    return cat("in ", rule.open_min ? "(" : "[", bound_text(rule.min), ", ", bound_text(rule.max),
+               rule.open_max ? ")" : "]");
   }
-  if (low) return cat(rule.open_min ? "> " : ">= ", rule.min);
-  if (high) return cat(rule.open_max ? "< " : "<= ", rule.max);
+  if (low) return cat(rule.open_min ? "> " : ">= ", bound_text(rule.min));
+  if (high) return cat(rule.open_max ? "< " : "<= ", bound_text(rule.max));
   return "";
 }
 

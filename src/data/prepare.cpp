@@ -26,7 +26,9 @@ const char* name_of(LongText policy) {
 
 void check_options(const PrepareOptions& o, const std::vector<std::string>& inputs) {
   if (o.out.empty()) usage_error("--out is not given");
-  if (o.max_length < 1) usage_error("--max-length is ", o.max_length, ", expected at least 1");
+  constexpr int64_t kLongest = 1 << 20;  // as in configurations
+  if (o.max_length < 1 || o.max_length > kLongest)
+    usage_error("--max-length is ", o.max_length, ", expected 1 to ", kLongest);
   if (!(o.valid_fraction >= 0 && o.valid_fraction < 1))
     usage_error("--valid-fraction is ", o.valid_fraction, ", expected [0, 1)");
   if ((o.valid_fraction > 0) != !o.valid_out.empty())

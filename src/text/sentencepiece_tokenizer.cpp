@@ -138,9 +138,7 @@ SentencePieceTokenizer SentencePieceTokenizer::from_bytes(const std::string& mod
 }
 
 void SentencePieceTokenizer::save(const fs::path& folder) const {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) environment_error(folder.string(), ": cannot be made: ", error.message());
+  make_folder(folder);
   const nlohmann::ordered_json config = {
       {"tokenizer_class", "T5Tokenizer"}, {"extra_ids", extra_ids()},
       {"model_type", model_type()},       {"vocab_size", size()},

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 namespace elf {
 
@@ -23,5 +25,9 @@ class AtomicFolder {
   std::filesystem::path final_, temporary_;
   bool committed_ = false;
 };
+
+// True when `folder` exists and holds nothing but files of these names: what the same command wrote before,
+// and may replace.
+bool holds_only(const std::filesystem::path& folder, const std::vector<std::string>& names);
 
 }  // namespace elf

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace elf {
 
@@ -17,6 +18,7 @@ std::string read_file(const std::filesystem::path& path);
 //   AtomicFile file(path);  write to file.temporary();  file.commit();
 class AtomicFile {
  public:
+  // Throws Error (usage) for an empty name, a folder, a device, or a name in a folder that does not exist.
   explicit AtomicFile(std::filesystem::path final_path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -32,6 +34,14 @@ class AtomicFile {
 
 // `content` under `path`, by AtomicFile. Throws Error (environment).
 void write_file(const std::filesystem::path& path, std::string_view content);
+
+// Makes a folder and those above it, unless it is there. Throws Error: as path_error.
+void make_folder(const std::filesystem::path& path);
+
+// What cannot be made or written, as an Error: usage where the path itself is at fault (a file stands where a
+// folder should be, a folder is missing, the name is too long), environment else (disk full, no permission).
+[[noreturn]] void path_error(const std::filesystem::path& path, const std::string& what,
+                             const std::error_code& error);
 
 // fsync of a file or folder. Throws Error (environment).
 void sync_to_disk(const std::filesystem::path& path);

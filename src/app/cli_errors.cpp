@@ -1,0 +1,135 @@
+#include "cli_errors.h"
+
+#include <algorithm>
+#include <cctype>
+#include <vector>
+
+#include "elf/base/error.h"
+#include "elf/metrics/edit_distance.h"
+
+namespace elf::app {
+namespace {
+
+// The subcommand that the arguments lead to, the program itself when they name none.
+struct Walk {
+  const CLI::App* command;
+  std::string path;                  // "elf-prepare corpus"
+  std::string unknown_option;        // the first option that neither it nor those above it have
+  std::vector<std::string> leading;  // words before any option that name no subcommand
+};
+
+// An argument that can only be an option: "-5" and "-" are values.
+bool is_option(const std::string& argument) {
+  return argument.size() > 1 && argument[0] == '-' &&
+         !std::isdigit(static_cast<unsigned char>(argument[1])) && argument[1] != '.';
+}
+
+const CLI::App* find_command(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* inner : app.get_subcommands(nullptr)) {
+    if (inner->get_name() == name) return inner;
+  }
+  return nullptr;
+}
+
+bool knows(const CLI::App& command, const std::string& option) {
+  if (command.get_option_no_throw(option)) return true;
+  const CLI::App* parent = command.get_parent();
+  return parent && knows(*parent, option);
+}
+
+Walk walk(const CLI::App& app, int argc, char** argv) {
+  Walk found{&app, app.get_name(), "", {}};
+  bool options_begun = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--") break;
+    if (is_option(argument)) {
+      options_begun = true;
+      const std::string name = argument.substr(0, argument.find('='));
+      if (found.unknown_option.empty() && !knows(*found.command, name)) found.unknown_option = name;
+    } else if (const CLI::App* inner = find_command(*found.command, argument)) {
+      found.command = inner;
+      found.path += " " + argument;
+    } else if (!options_begun) {
+      found.leading.push_back(argument);
+    }
+  }
+  return found;
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* each = &command; each; each = each->get_parent()) {
+    for (const CLI::Option* option : each->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> command_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* inner : command.get_subcommands(nullptr)) names.push_back(inner->get_name());
+  return names;
+}
+
+std::string nearest(const std::string& wanted, const std::vector<std::string>& names) {
+  const std::u32string typed(wanted.begin(), wanted.end());
+  std::string best;
+  int64_t least = 0;
+  for (const std::string& name : names) {
+    int64_t distance = edit_distance(typed, std::u32string(name.begin(), name.end()));
+    if (name.starts_with(wanted)) distance = 1;  // cut short: one slip
+    if (best.empty() || distance < least) {
+      best = name;
+      least = distance;
+    }
+  }
+  return best;
+}
+
+std::string unknown(const char* what, const std::string& given, const std::vector<std::string>& names) {
+  const std::string best = nearest(given, names);
+  return cat("unknown ", what, " '", given, "'",
+             best.empty() ? "" : "; the nearest known one is '" + best + "'");
+}
+
+std::string message(const CLI::App& app, const CLI::ParseError& error, const Walk& place) {
+  if (!place.unknown_option.empty())
+    return unknown("option", place.unknown_option, option_names(*place.command));
+  const std::vector<std::string> commands = command_names(*place.command);
+  if (!commands.empty() && !place.leading.empty()) return unknown("command", place.leading[0], commands);
+  if (!commands.empty() && dynamic_cast<const CLI::RequiredError*>(&error)) {
+    std::string list;
+    for (const std::string& name : commands) list += (list.empty() ? "" : ", ") + name;
+    return cat("a command is missing: one of ", list);
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
+    std::string list;
+    for (const std::string& argument : app.remaining(/*recurse=*/true)) list += " '" + argument + "'";
+    return cat("not expected:", list);
+  }
+  return error.what();
+}
+
+}  // namespace
+
+std::string explain_usage(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  const Walk place = walk(app, argc, argv);
+  return cat("error: ", message(app, error, place), "\nTry: ", place.path, " --help\n");
+}
+
+std::string empty_output(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    const auto& given = option->results();
+    if (name.find("out") != std::string::npos && std::find(given.begin(), given.end(), "") != given.end())
+      return cat(name, ": found an empty name, expected a file or folder");
+  }
+  for (const CLI::App* inner : app.get_subcommands()) {
+    if (const std::string found = empty_output(*inner); !found.empty()) return found;
+  }
+  return "";
+}
+
+}  // namespace elf::app
