@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "dataset_format.h"
 #include "elf/base/error.h"
@@ -17,11 +18,13 @@ constexpr int64_t kBlock = int64_t{1} << 18;    // elements gathered before they
 constexpr int64_t kNarrowVocabulary = 1 << 16;  // ids below fit uint16
 constexpr size_t kLongestSettings = 60'000;     // an HDF5 attribute holds 64 KiB
 
-// Elements of one type on their way to the file.
+// Elements of one type on their way to the file, and into the digest; without a file into the digest only.
 template <class T>
 class Column {
  public:
-  Column(const hdf5::Handle& file, const char* name, hid_t type) : array_(file, name, type, kChunk) {}
+  Column(const hdf5::Handle& file, const char* name, hid_t type) {
+    if (file) array_.emplace(file, name, type, kChunk);
+  }
 
   template <class Iterator>
   void add(Iterator begin, Iterator end, std::string& hash) {
@@ -34,13 +37,13 @@ class Column {
 
   // Writes what is waiting and folds it into the running digest.
   void flush(std::string& hash) {
-    array_.append(waiting_.data(), static_cast<int64_t>(waiting_.size()));
+    if (array_) array_->append(waiting_.data(), static_cast<int64_t>(waiting_.size()));
     hash = digest(hash.append(reinterpret_cast<const char*>(waiting_.data()), waiting_.size() * sizeof(T)));
     waiting_.clear();
   }
 
  private:
-  hdf5::GrowingArray array_;
+  std::optional<hdf5::GrowingArray> array_;
   std::vector<T> waiting_;
 };
 
@@ -80,8 +83,11 @@ void warn_of_leftovers(const fs::path& path, const fs::path& own) {
 }  // namespace
 
 struct DatasetWriter::Impl {
-  Impl(const fs::path& path, const DatasetInfo& header)
-      : target(path), file(hdf5::create_file(target.temporary())), info(header) {
+  Impl(const fs::path& path, const DatasetInfo& header) : info(header) {
+    if (!path.empty()) {
+      target.emplace(path);
+      file = hdf5::create_file(target->temporary());
+    }
     offsets.emplace_back(file, format::kOffsets, hdf5::uint64_type());
     if (header.vocab_size <= kNarrowVocabulary) {
       narrow.emplace_back(file, format::kTokens, hdf5::uint16_type());
@@ -125,6 +131,11 @@ struct DatasetWriter::Impl {
     for (auto& column : texts) use(column);
   }
 
+  void end_digest() {
+    for_each_column([&](auto& column) { column.flush(info.data_hash); });
+    info.data_hash = digest(info.data_hash + info.kind + info.tokenizer_hash);
+  }
+
   void close_columns() {
     offsets.clear();
     narrow.clear();
@@ -133,8 +144,8 @@ struct DatasetWriter::Impl {
     texts.clear();
   }
 
-  AtomicFile target;  // outlives the handles below
-  hdf5::Handle file;
+  std::optional<AtomicFile> target;  // outlives the handles below
+  hdf5::Handle file;                 // none: only the digest is made
   DatasetInfo info;
   std::vector<Column<uint64_t>> offsets;  // one
   std::vector<Column<uint16_t>> narrow;   // one of the two
@@ -149,13 +160,12 @@ DatasetWriter::DatasetWriter(const fs::path& path, const DatasetInfo& header) {
   start.rows = start.tokens = start.longest_row = start.longest_condition = 0;
   start.data_hash.clear();
   if (start.settings.size() > kLongestSettings) start.settings = "{}";
-  std::error_code error;
-  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
-  if (error) usage_error(path.parent_path().string(), ": cannot be made: ", error.message());
+  if (path.has_parent_path()) make_folder(path.parent_path());
   impl_ = std::make_unique<Impl>(path, start);
-  warn_of_leftovers(path, impl_->target.temporary());
+  warn_of_leftovers(path, impl_->target->temporary());
 }
 
+DatasetWriter::DatasetWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 DatasetWriter::~DatasetWriter() = default;
 DatasetWriter::DatasetWriter(DatasetWriter&&) noexcept = default;
 
@@ -182,8 +192,7 @@ int64_t DatasetWriter::rows() const {
 const DatasetInfo& DatasetWriter::close() {
   Impl& w = *impl_;
   if (!w.file) return w.info;
-  w.for_each_column([&](auto& column) { column.flush(w.info.data_hash); });
-  w.info.data_hash = digest(w.info.data_hash + w.info.kind + w.info.tokenizer_hash);
+  w.end_digest();
   hdf5::write_attribute(w.file, "format", format::kName);
   hdf5::write_attribute(w.file, "format_version", format::kVersion);
   hdf5::write_attribute(w.file, "kind", w.info.kind);
@@ -199,8 +208,28 @@ const DatasetInfo& DatasetWriter::close() {
 
 const DatasetInfo& DatasetWriter::finish() {
   close();
-  impl_->target.commit();
+  impl_->target->commit();
   return impl_->info;
+}
+
+std::string DatasetWriter::content_hash(const Dataset& dataset) {
+  const DatasetInfo& info = dataset.info();
+  DatasetInfo start = info;
+  start.rows = start.tokens = 0;
+  start.data_hash.clear();
+  DatasetWriter again(std::make_unique<Impl>("", start));
+  for (int64_t row = 0; row < info.rows; ++row) {
+    const std::vector<int32_t> ids = dataset.tokens(row);
+    if (!info.is_pairs()) {
+      again.add_document(ids);
+      continue;
+    }
+    const auto target = ids.begin() + dataset.cond_length(row);
+    again.add_pair({ids.begin(), target}, {target, ids.end()}, dataset.source_text(row),
+                   dataset.target_text(row));
+  }
+  again.impl_->end_digest();
+  return again.impl_->info.data_hash;
 }
 
 }  // namespace elf

@@ -23,6 +23,8 @@ Handle access_without_locks() {
     log_debug(cat("HDF5_USE_FILE_LOCKING=", setting, " (from the environment) decides on file locks"));
   }
   H5Pset_file_locking(access.get(), /*use=*/false, /*ignore_when_disabled=*/true);
+  // The format of HDF5 1.10: its own structures carry checksums, as our arrays do.
+  H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110);
   return access;
 }
 

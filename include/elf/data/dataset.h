@@ -85,8 +85,13 @@ class DatasetWriter {
   const DatasetInfo& close();
   const DatasetInfo& finish();
 
+  // What info().data_hash of this content has to be: every row is read and hashed again, texts included.
+  // Throws Error (usage) where it cannot be read.
+  static std::string content_hash(const Dataset& dataset);
+
  private:
   struct Impl;
+  explicit DatasetWriter(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 
