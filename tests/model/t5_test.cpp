@@ -10,6 +10,7 @@
 #include "elf/base/error.h"
 #include "elf/data/masks.h"
 #include "elf/model/t5_config.h"
+#include "elf/tensor/torch_pickle.h"
 #include "support/golden.h"
 
 namespace elf {
@@ -186,9 +187,36 @@ TEST_F(T5Folder, ReadsShards) {
   EXPECT_EQ(T5Encoder(load_t5(folder_)).digest(), T5Encoder(load_t5(test::golden("t5/model_relu"))).digest());
 }
 
-TEST_F(T5Folder, SaysHowToConvertPickledWeights) {
-  EXPECT_THAT(message_of([] { load_t5(test::golden("t5/model_relu_bin")); }),
-              AllOf(HasSubstr("pytorch_model.bin"), HasSubstr("save_pretrained")));
+TEST_F(T5Folder, ReadsPickledWeights) {
+  const std::string expected = T5Encoder(load_t5(test::golden("t5/model_relu"))).digest();
+  EXPECT_EQ(T5Encoder(load_t5(test::golden("t5/model_relu_bin"))).digest(), expected);
+  // In shards, too.
+  TensorMap first, second;
+  nlohmann::json map;
+  for (const auto& [name, tensor] : tensors_) {
+    const bool in_first = first.size() < 10;
+    (in_first ? first : second)[name] = tensor;
+    map[name] = in_first ? "a.bin" : "b.bin";
+  }
+  write_torch_file(folder_ / "a.bin", TorchItem::of("", first).entries);
+  write_torch_file(folder_ / "b.bin", TorchItem::of("", second).entries);
+  write_file(folder_ / "pytorch_model.bin.index.json", nlohmann::json{{"weight_map", map}}.dump());
+  EXPECT_EQ(T5Encoder(load_t5(folder_)).digest(), expected);
+  EXPECT_EQ(t5_files(folder_),
+            (std::vector<std::string>{"config.json", "pytorch_model.bin.index.json", "a.bin", "b.bin"}));
+
+  map["shared.weight"] = "b.bin";
+  map[second.begin()->first] = "../b.bin";
+  write_file(folder_ / "pytorch_model.bin.index.json", nlohmann::json{{"weight_map", map}}.dump());
+  EXPECT_THAT(message_of([&] { load_t5(folder_); }), HasSubstr("expected the name of a file beside it"));
+  map[second.begin()->first] = "a.bin";
+  write_file(folder_ / "pytorch_model.bin.index.json", nlohmann::json{{"weight_map", map}}.dump());
+  EXPECT_THAT(message_of([&] { load_t5(folder_); }), AllOf(HasSubstr("a.bin"), HasSubstr("has no tensor")));
+}
+
+TEST_F(T5Folder, SaysWhatIsMissing) {
+  EXPECT_THAT(message_of([&] { load_t5(folder_); }),
+              AllOf(HasSubstr("model.safetensors"), HasSubstr("pytorch_model.bin")));
   EXPECT_THAT(message_of([&] { load_t5(folder_ / "nowhere"); }), HasSubstr("no such folder"));
 }
 

@@ -48,12 +48,16 @@ struct T5Model {
   bool has_decoder() const { return !decoder.blocks.empty(); }
 };
 
-// From a Hugging Face folder: config.json and model.safetensors (or the shards that
-// model.safetensors.index.json names). Weights of any floating dtype become float32. Without `with_decoder`
-// the decoder's tensors are left out and counted in the log. Throws Error (usage): files missing (a folder
-// with pytorch_model.bin only: how to convert it), every missing or mis-shaped tensor by name at once, more
-// than one relative bias table ("per-block bias not supported").
+// From a Hugging Face folder: config.json and the weights as model.safetensors or pytorch_model.bin, in one
+// file or in the shards that an .index.json names. Weights of any floating dtype become float32. Without
+// `with_decoder` the decoder's tensors are left out and counted in the log. Throws Error (usage): files
+// missing, every missing or mis-shaped tensor by name at once, more than one relative bias table ("per-block
+// bias not supported").
 T5Model load_t5(const std::filesystem::path& folder, bool with_decoder = false);
+
+// The files of the folder that load_t5 reads, and pretraining.json where there is one: what a copy of the
+// encoder needs. Throws Error (usage) as load_t5.
+std::vector<std::string> t5_files(const std::filesystem::path& folder);
 
 // Weights drawn as T5's authors do, keyed by `seed`. Requires no gradients yet.
 T5Model random_t5(const T5Config& config, uint64_t seed);
