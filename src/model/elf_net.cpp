@@ -83,21 +83,7 @@ void ElfNet::initialise(uint64_t seed) {
 }
 
 void ElfNet::load(const TensorMap& weights, const std::string& origin) {
-  std::string problems;
-  for (const ParamRef& parameter : parameters_) {
-    const auto found = weights.find(parameter.name);
-    if (found == weights.end()) {
-      problems += cat("\n  missing: ", parameter.name, " ", shape_text(parameter.tensor.sizes()));
-    } else if (found->second.sizes() != parameter.tensor.sizes()) {
-      problems += cat("\n  shape: ", parameter.name, " is ", shape_text(found->second.sizes()), ", expected ",
-                      shape_text(parameter.tensor.sizes()));
-    }
-  }
-  const Named own(parameters_);
-  for (const auto& [name, tensor] : weights) {
-    if (!own(name).defined()) problems += cat("\n  unexpected: ", name, " ", shape_text(tensor.sizes()));
-  }
-  if (!problems.empty()) usage_error(origin, ": these do not fit the model's configuration:", problems);
+  require_weights(config_, weights, origin);
   const at::NoGradGuard no_grad;
   for (const ParamRef& parameter : parameters_)
     at::Tensor(parameter.tensor).copy_(weights.at(parameter.name));

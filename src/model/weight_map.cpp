@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <numeric>
+#include <set>
 
 #include "elf/base/error.h"
 #include "elf/nn/swiglu.h"
@@ -103,6 +104,25 @@ int64_t parameter_count(const ModelConfig& config) {
     count += std::accumulate(spec.shape.begin(), spec.shape.end(), int64_t{1}, std::multiplies<>());
   }
   return count;
+}
+
+void require_weights(const ModelConfig& config, const TensorMap& weights, const std::string& origin) {
+  std::string problems;
+  std::set<std::string> known;
+  for (const WeightSpec& spec : weight_specs(config)) {
+    known.insert(spec.name);
+    const at::IntArrayRef expected(spec.shape);
+    const auto found = weights.find(spec.name);
+    if (found == weights.end()) {
+      problems += cat("\n  missing: ", spec.name, " ", expected);
+    } else if (found->second.sizes() != expected) {
+      problems += cat("\n  shape: ", spec.name, " is ", found->second.sizes(), ", expected ", expected);
+    }
+  }
+  for (const auto& [name, tensor] : weights) {
+    if (!known.contains(name)) problems += cat("\n  unexpected: ", name, " ", tensor.sizes());
+  }
+  if (!problems.empty()) usage_error(origin, ": these do not fit the model's configuration:", problems);
 }
 
 std::string published_name(const std::string& name) {

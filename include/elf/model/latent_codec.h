@@ -12,6 +12,7 @@
 
 namespace elf {
 
+// For one thread at a time: an encoder keeps tables between calls.
 class LatentCodec {
  public:
   virtual ~LatentCodec() = default;

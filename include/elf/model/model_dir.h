@@ -1,8 +1,9 @@
 // A model that can run, from a run folder, one of its checkpoints, or a model directory. All three are
 // self-contained:
 //   config.yaml   tokenizer/   latents/ (encoder or table)   [statistics.json]
-//   and the weights: checkpoints/step-N/{model,ema}.safetensors of a run, or model.safetensors +
-//   manifest.json of a model directory.
+//   and the weights: checkpoints/step-N/{model,ema}.safetensors of a run, or, in a model directory,
+//   model.safetensors   [raw.safetensors]   model.json (format, version, hashes)   manifest.json
+// Loading verifies: sizes and digests of the manifest, the version, that the parts fit each other.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -15,30 +16,62 @@
 #include "elf/flow/objective.h"
 #include "elf/model/elf_net.h"
 #include "elf/model/latent_codec.h"
+#include "elf/model/weight_precision.h"
 #include "elf/text/sentencepiece_tokenizer.h"
 
 namespace elf {
 
-enum class Weights { kEma, kRaw };
+enum class Weights { kEma, kRaw };  // the averages, which sampling uses, or what was trained
 
-struct Model {
+// Configuration and network alone: all that running the network on given tensors needs.
+struct LoadedNetwork {
   RunConfig config;  // resolved: model.vocab_size and max_length are set
   std::unique_ptr<ElfNet> network;
-  std::shared_ptr<const SentencePieceTokenizer> tokenizer;
-  std::unique_ptr<LatentCodec> codec;
-
   std::filesystem::path weights_file;  // what was loaded
   std::string weights_digest;          // of that file
   std::string weights_kind;            // "ema" or "raw"
+};
+
+// Parts of one model. Not for two threads at once, as its network is not; two threads may load it twice.
+struct Model : LoadedNetwork {
+  std::shared_ptr<const SentencePieceTokenizer> tokenizer;
+  std::unique_ptr<LatentCodec> codec;
 
   NetworkTraits traits() const { return network_traits(config); }
   static NetworkTraits network_traits(const RunConfig& config);
 };
 
-// Loads and verifies `path` (manifest hashes, tokenizer and encoder against the configuration). A run folder
-// means its newest whole checkpoint. Throws Error (usage): nothing there, ambiguous, damaged, or parts that
-// do not fit each other.
+// Loads and verifies `path`. A run folder means its newest whole checkpoint. A model directory with one set
+// of weights gives that set when kEma is asked for, whatever it is (`weights_kind` tells). Throws Error
+// (usage): nothing there, ambiguous, damaged, made by a later version, or parts that do not fit each other;
+// for load_model also a model directory without tokenizer or encoder.
+LoadedNetwork load_network(const std::filesystem::path& path, at::Device device,
+                           Weights weights = Weights::kEma);
 Model load_model(const std::filesystem::path& path, at::Device device, Weights weights = Weights::kEma);
+
+// The weights alone, float32 on the CPU. Throws Error (usage) as load_network.
+TensorMap load_weights(const std::filesystem::path& path, Weights weights = Weights::kEma);
+
+// All weights of a run's newest checkpoint, a checkpoint or a model directory, float32 on the CPU.
+struct StoredModel {
+  RunConfig config;  // paths of tokenizer and latents are absolute; empty where there is none
+  TensorMap ema, raw;
+  int64_t step = -1;  // -1: not known
+};
+StoredModel read_stored_model(const std::filesystem::path& path);
+
+// Writes the files of a model directory into `folder`, an empty or new one (an AtomicFolder's): the averages,
+// where there are any, as model.safetensors and the raw weights as raw.safetensors; else the raw weights as
+// model.safetensors. Tokenizer, encoder or table and statistics are copied; without an encoder model.json
+// still holds `encoder_digest`, when that is not empty. Paths of datasets are left out of the configuration.
+// Throws Error (usage) when the parts do not fit each other.
+struct ModelDirOptions {
+  WeightPrecision precision = WeightPrecision::kFloat32;
+  std::string encoder_digest;
+  std::string source;  // where the weights came from, for the reader of model.json
+};
+void write_model_dir(const std::filesystem::path& folder, const StoredModel& model,
+                     const ModelDirOptions& options);
 
 // Copies tokenizer, latent source and statistics of `config` into `folder` and writes config.yaml there,
 // pointing at the copies. `config` must be resolved. Used for run folders and model directories. Throws

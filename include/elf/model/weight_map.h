@@ -30,6 +30,10 @@ std::vector<WeightSpec> weight_specs(const ModelConfig& config);
 // Number of weights; nothing is allocated.
 int64_t parameter_count(const ModelConfig& config);
 
+// Throws Error (usage) naming `origin` and, all at once, every tensor of `weights` that is missing,
+// unexpected or of another shape than `config` has.
+void require_weights(const ModelConfig& config, const TensorMap& weights, const std::string& origin);
+
 // The name without the prefixes that wrappers of the published code put before it ("module.", "_orig_mod.",
 // in any order and number).
 std::string published_name(const std::string& name);
