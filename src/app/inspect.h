@@ -1,0 +1,45 @@
+// What elf-inspect finds out about a path, and the runs of network and encoder on given tensors.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli.h"
+
+namespace elf::app {
+
+struct InspectOptions {
+  std::string path, tokenizer;
+  int64_t show = 0;  // datasets: so many rows as text
+  bool verify = false, as_json = false;
+};
+
+// An object with `kind`, `path`, `complete`, for what is not whole `problem`, and what fits the kind (the
+// table of fields is in docs/TOOLS.md). Throws Error (usage) for a path that is nothing this project knows.
+nlohmann::ordered_json describe_path(const InspectOptions& options);
+
+// Its parts (src/app/inspect_files.cpp, inspect_folders.cpp).
+nlohmann::ordered_json describe_file(const InspectOptions& options);
+nlohmann::ordered_json describe_folder(const InspectOptions& options);
+nlohmann::ordered_json describe_tokenizer(const std::filesystem::path& path);
+// name -> dtype and shape, and their number of elements as `parameters`, of a safetensors file.
+void describe_safetensors(const std::filesystem::path& path, nlohmann::ordered_json& object);
+
+// {kind, path, complete: true} and what `fill` adds; when `fill` throws an Error, `complete` is false and
+// `problem` its message.
+nlohmann::ordered_json described(const char* kind, const std::filesystem::path& path,
+                                 const std::function<void(nlohmann::ordered_json&)>& fill);
+
+// The object as lines of text.
+std::string as_text(const nlohmann::ordered_json& object);
+
+// The subcommands forward and encode (src/app/inspect_run.cpp).
+using InspectCommands = std::map<std::string, std::function<void(const CommonOptions&)>>;
+void add_forward_command(CLI::App& app, InspectCommands& commands);
+void add_encode_command(CLI::App& app, InspectCommands& commands);
+
+}  // namespace elf::app

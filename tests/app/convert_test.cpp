@@ -1,0 +1,313 @@
+// elf-convert and elf-inspect as a user runs them: import, equal outputs, export, equality in Python.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "elf/data/dataset.h"
+#include "elf/model/model_dir.h"
+#include "support/command.h"
+#include "support/golden.h"
+#include "support/model_folders.h"
+#include "support/temporary_folder.h"
+
+namespace elf {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::all_close;
+using test::golden;
+using test::Outcome;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Convert : public ::testing::Test {
+ protected:
+  Outcome run(const std::string& command) { return test::run(folder_.path(), command); }
+  // The command, which must work; its stdout.
+  std::string done(const std::string& command) {
+    const Outcome outcome = run(command);
+    EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.err;
+    return outcome.out;
+  }
+  // The command, which must end with exit code 2; its stderr.
+  std::string refused(const std::string& command) {
+    const Outcome outcome = run(command);
+    EXPECT_EQ(outcome.code, 2) << command << "\n" << outcome.out << outcome.err;
+    return outcome.err;
+  }
+  json inspected(const std::string& path, const std::string& options = "") {
+    return json::parse(done("elf-inspect " + path + " --json " + options));
+  }
+  std::string import(const std::string& file, const std::string& out, const std::string& more = "") {
+    return done("elf-convert import " + golden("elf_tiny/" + file).string() + " --config " +
+                golden("elf_tiny/config.json").string() + " --out " + out + " " + more);
+  }
+  test::TemporaryFolder folder_;
+};
+
+// Every case of golden/forward through the imported networks.
+TEST_F(Convert, ImportedNetworksGiveTheGoldenOutputs) {
+  import("checkpoint.pt", "full");
+  import("params_nocfg.safetensors", "nocfg");
+  import("params_oddprefix.safetensors", "oddprefix");
+  const TensorMap tensors = read_safetensors(golden("forward/forward.safetensors"));
+  const auto get = [&](const std::string& name) {
+    const auto found = tensors.find(name);
+    return found == tensors.end() ? at::Tensor() : found->second;
+  };
+  int cases = 0;
+  for (const auto& [name, about] : test::golden_json("forward/forward.json").items()) {
+    if (!about.contains("network")) continue;
+    const at::Tensor x = get(name + "/x");
+    TensorMap inputs = {{"z", x.narrow(2, 0, 32).contiguous()}, {"t", get(name + "/t")}};
+    if (about.at("self_condition_half")) inputs["self_cond"] = x.narrow(2, 32, 32).contiguous();
+    if (const at::Tensor w = get(name + "/w"); w.defined()) inputs["w"] = w;
+    if (about.at("mode") == "decode") inputs["mode"] = at::ones({x.size(0)});
+    if (about.at("mode") == "denoise_explicit") inputs["mode"] = at::zeros({x.size(0)});
+    if (about.at("mode") == "per_row") inputs["mode"] = get(name + "/gate");
+    if (about.at("attention_mask")) inputs["key_mask"] = get(name + "/attention_mask");
+    write_safetensors(folder_ / "in.safetensors", inputs);
+    done("elf-inspect forward --weights raw --model " + about.at("network").get<std::string>() +
+         " --inputs in.safetensors --output out.safetensors");
+    const TensorMap outputs = read_safetensors(folder_ / "out.safetensors");
+    EXPECT_TRUE(all_close(outputs.at("x_hat"), get(name + "/x_hat"), 1e-5, 1e-5)) << name;
+    EXPECT_EQ(outputs.contains("logits"), inputs.contains("mode")) << name;
+    if (inputs.contains("mode"))
+      EXPECT_TRUE(all_close(outputs.at("logits"), get(name + "/logits"), 1e-5, 1e-5)) << name;
+    ++cases;
+  }
+  EXPECT_EQ(cases, 11);
+}
+
+TEST_F(Convert, ImportThenExportEqualsInPython) {
+  const std::string python = std::string(ELF_TEST_DIR) + "/../.venv/bin/python3";
+  if (run(python + " -c 'import torch'").code != 0) GTEST_SKIP() << "no Python with torch in .venv";
+  import("checkpoint.pt", "model");
+  done("elf-convert export model --to elf-pytorch --out back.pt");
+  const std::string compare = python + " " + ELF_TEST_DIR + "/oracle/torch_equal.py ";
+  const std::string out =
+      done(compare + "back.pt params=" + golden("elf_tiny/params.safetensors").string() +
+           " ema_params1=" + golden("elf_tiny/ema.safetensors").string() + " step=2 epoch=0");
+  EXPECT_THAT(out, AllOf(HasSubstr("params: 71 tensors"), HasSubstr("ema_params1: 71 tensors")));
+  // The comparison can fail.
+  EXPECT_EQ(run(compare + "back.pt params=" + golden("elf_tiny/ema.safetensors").string()).code, 1);
+  // And back again: the same weights.
+  done("elf-convert import back.pt --config " + golden("elf_tiny/train_config.yml").string() +
+       " --out again");
+  for (const Weights which : {Weights::kEma, Weights::kRaw}) {
+    const TensorMap first = load_weights(folder_ / "model", which),
+                    second = load_weights(folder_ / "again", which);
+    for (const auto& [name, tensor] : first) EXPECT_TRUE(at::equal(tensor, second.at(name))) << name;
+  }
+}
+
+TEST_F(Convert, ImportChoosesWeightsAndPrecision) {
+  import("checkpoint.pt", "ema", "--weights ema --precision bf16");
+  json object = inspected("ema");
+  EXPECT_EQ(object.at("kind"), "model");
+  EXPECT_EQ(object.at("weights"), "ema");
+  EXPECT_EQ(object.at("precision"), "bf16");
+  EXPECT_EQ(object.at("parameters"), 50577);
+  EXPECT_EQ(object.at("step"), 2);
+  EXPECT_EQ(object.at("tensors").at("proj_bias").at("dtype"), "BFloat16");
+  EXPECT_FALSE(fs::exists(folder_ / "ema/raw.safetensors"));
+  EXPECT_THAT(refused("elf-convert import " + golden("elf_tiny/params.safetensors").string() + " --config " +
+                      golden("elf_tiny/config.json").string() + " --weights ema --out x"),
+              HasSubstr("no such weights"));
+  EXPECT_FALSE(fs::exists(folder_ / "x"));
+}
+
+TEST_F(Convert, WhatDoesNotFitIsRefused) {
+  const std::string config = " --config " + golden("elf_tiny/config.json").string();
+  EXPECT_THAT(refused("elf-convert import " + golden("elf_tiny/checkpoint_prefixed_names.pt").string() +
+                      config + " --out x"),
+              HasSubstr("final_layer.norm_final.weight"));
+  EXPECT_THAT(refused("elf-convert import " + golden("torch/trap.pt").string() + config + " --out x"),
+              AllOf(HasSubstr("'trap'"), HasSubstr("not run")));
+  EXPECT_THAT(refused("elf-convert import " + golden("torch/module.pt").string() + config + " --out x"),
+              HasSubstr("state_dict()"));
+  EXPECT_THAT(refused("elf-convert import nothing.pt" + config + " --out x"),
+              HasSubstr("nothing.pt: no such file"));
+  EXPECT_THAT(
+      refused("elf-convert import " + golden("elf_tiny/checkpoint.pt").string() + " --config elf-q --out x"),
+      HasSubstr("elf-b-owt"));
+  EXPECT_THAT(refused("elf-convert import " + golden("elf_tiny/checkpoint.pt").string() + config +
+                      " --out x --precision fp4"),
+              HasSubstr("float32, bf16 or int8"));
+  EXPECT_THAT(refused("elf-convert export nothing --out x"), HasSubstr("no such run"));
+  EXPECT_FALSE(fs::exists(folder_ / "x"));
+  import("params.safetensors", "x");
+  EXPECT_THAT(
+      refused("elf-convert import " + golden("elf_tiny/params.safetensors").string() + config + " --out x"),
+      HasSubstr("--overwrite"));
+  import("params.safetensors", "x", "--overwrite");
+}
+
+TEST_F(Convert, AWholeModelMakesTexts) {
+  test::write_tiny_table(folder_ / "table");
+  fs::create_directories(folder_ / "m");
+  StoredModel model = test::tiny_model(folder_ / "table");
+  model.config.data.tokenizer = model.config.latents.path = "";
+  write_model_dir(folder_ / "m", model, {.source = "a test"});
+  EXPECT_THAT(refused("elf-sample --model m --num-samples 2"), HasSubstr("no tokenizer"));
+  done("elf-convert export m --tokenizer " + golden("tokenizer/spiece.model").string() +
+       " --table table --out whole");
+  fs::remove_all(folder_ / "table");
+  const std::string texts = done("elf-sample --model whole --num-samples 3 --seed 5");
+  EXPECT_EQ(std::count(texts.begin(), texts.end(), '\n'), 3);
+  EXPECT_EQ(done("elf-sample --model whole --num-samples 3 --seed 5"), texts);
+  // What does not fit is told, and nothing is left.
+  EXPECT_THAT(refused("elf-convert export m --tokenizer " + golden("tokenizer/spiece.model").string() +
+                      " --encoder " + golden("t5/model_relu").string() + " --out bad"),
+              HasSubstr("tokens"));
+  EXPECT_FALSE(fs::exists(folder_ / "bad"));
+}
+
+TEST_F(Convert, EncodeEqualsGolden) {
+  for (const std::string model : {"relu", "gated_gelu"}) {
+    const TensorMap tensors = read_safetensors(golden("t5/" + model + ".safetensors"));
+    for (const auto& [name, ids] : tensors) {
+      if (!name.ends_with("/input_ids")) continue;
+      const std::string stem = name.substr(0, name.size() - 10);
+      const json about = test::golden_json("t5/t5.json").at("models").at(model).at("cases").at(stem);
+      TensorMap inputs = {{"input_ids", ids}};
+      if (tensors.contains(stem + "/mask")) {
+        inputs["mask"] = tensors.at(stem + "/mask");
+      } else if (about.at("mask") != "none") {
+        continue;  // its mask is not stored; the library's test builds it
+      }
+      write_safetensors(folder_ / "in.safetensors", inputs);
+      done("elf-inspect encode --encoder " + golden("t5/model_" + model).string() +
+           " --inputs in.safetensors --output out.safetensors");
+      EXPECT_TRUE(all_close(read_safetensors(folder_ / "out.safetensors").at("last_hidden_state"),
+                            tensors.at(stem + "/last_hidden_state"), 1e-5, 1e-5))
+          << model << " " << stem;
+    }
+  }
+  write_safetensors(folder_ / "in.safetensors", {{"input_ids", at::full({1, 3}, 10'000, at::kLong)}});
+  EXPECT_THAT(refused("elf-inspect encode --encoder " + golden("t5/model_relu").string() +
+                      " --inputs in.safetensors --output out2.safetensors"),
+              HasSubstr("10000"));
+  EXPECT_FALSE(fs::exists(folder_ / "out2.safetensors"));
+}
+
+TEST_F(Convert, InspectTellsWhatFilesHold) {
+  json object = inspected(golden("elf_tiny/checkpoint.pt").string());
+  EXPECT_EQ(object.at("kind"), "torch");
+  EXPECT_EQ(object.at("step"), 2);
+  EXPECT_EQ(object.at("tensors").at("params.proj_kernel"), (json{{"dtype", "Float"}, {"shape", {24, 32}}}));
+  object = inspected(golden("torch/bad_object.pt").string());
+  EXPECT_EQ(object.at("skipped"), (json{{"posix.system", 1}}));
+  EXPECT_EQ(object.at("content").at("extra"), "not run: posix.system");
+  EXPECT_FALSE(fs::exists(folder_ / "was_run"));
+  object = inspected(golden("elf_tiny/params.safetensors").string());
+  EXPECT_EQ(object.at("kind"), "safetensors");
+  EXPECT_EQ(object.at("parameters"), 50577);
+  object = inspected(golden("tokenizer/spiece.model").string());
+  EXPECT_EQ(object.at("kind"), "tokenizer");
+  EXPECT_EQ(object.at("vocabulary"), 520);
+  object = inspected(golden("t5/model_relu_bin").string());
+  EXPECT_EQ(object.at("kind"), "encoder");
+  EXPECT_EQ(object.at("files"), json({"config.json", "pytorch_model.bin"}));
+  EXPECT_THAT(done("elf-inspect " + golden("elf_tiny/params.safetensors").string()),
+              HasSubstr("  proj_kernel  Float [24,32]\n"));
+
+  test::spill(folder_ / "x.txt", "hello");
+  EXPECT_THAT(refused("elf-inspect x.txt"), HasSubstr("x.txt"));
+  EXPECT_THAT(refused("elf-inspect absent"), HasSubstr("no such file"));
+  EXPECT_THAT(refused("elf-inspect"), HasSubstr("PATH"));
+}
+
+TEST_F(Convert, InspectSaysWhatIsNotWhole) {
+  const std::string good = test::slurp(golden("elf_tiny/params.safetensors"));
+  test::spill(folder_ / "cut.safetensors", good.substr(0, good.size() - 1));
+  test::spill(folder_ / "model.pt", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n");
+  for (const std::string file : {"cut.safetensors", "model.pt"}) {
+    const Outcome outcome = run("elf-inspect " + file + " --json");
+    EXPECT_EQ(outcome.code, 2);
+    const json object = json::parse(outcome.out);
+    EXPECT_EQ(object.at("complete"), false);
+    EXPECT_THAT(object.at("problem").get<std::string>(),
+                HasSubstr(file == "model.pt" ? "git lfs pull" : "truncated"));
+    EXPECT_THAT(outcome.err, HasSubstr("not whole"));
+  }
+  import("params.safetensors", "m");
+  fs::remove(folder_ / "m/model.safetensors");
+  EXPECT_THAT(refused("elf-inspect m"), HasSubstr("model.safetensors is missing"));
+}
+
+TEST_F(Convert, InspectShowsAndVerifiesDatasets) {
+  DatasetInfo header;
+  header.kind = "pairs";
+  header.tokenizer_hash = SentencePieceTokenizer::load(golden("tokenizer/spiece.model")).hash();
+  header.vocab_size = 520;
+  header.max_length = 16;
+  header.max_input_length = 8;
+  header.settings = R"({"pack": false})";
+  DatasetWriter writer(folder_ / "d.h5", header);
+  for (int32_t i = 0; i < 300; ++i)
+    writer.add_pair({10 + i % 7, 11}, {20 + i % 5, 21, 1}, "source " + std::to_string(i),
+                    "target " + std::to_string(i));
+  writer.finish();
+  const json object =
+      inspected("d.h5", "--verify --show 3 --tokenizer " + golden("tokenizer/spiece.model").string());
+  EXPECT_EQ(object.at("kind"), "dataset");
+  EXPECT_EQ(object.at("sequences"), 300);
+  EXPECT_EQ(object.at("tokens"), 1500);
+  EXPECT_EQ(object.at("vocabulary"), 520);
+  EXPECT_EQ(object.at("max_length"), 16);
+  EXPECT_EQ(object.at("tokenizer_hash"), header.tokenizer_hash);
+  EXPECT_EQ(object.at("verified"), true);
+  ASSERT_EQ(object.at("sample_rows").size(), 3);
+  EXPECT_EQ(object.at("sample_rows")[2].at("source"), "source 200");
+  EXPECT_TRUE(object.at("sample_rows")[0].at("text").is_string());
+  EXPECT_THAT(done("elf-inspect d.h5 --show 1"), HasSubstr("target 0"));
+  EXPECT_FALSE(inspected("d.h5").contains("verified"));
+
+  // A changed byte anywhere is told, or is one that nothing reads.
+  const std::string good = test::slurp(folder_ / "d.h5");
+  int told = 0;
+  for (size_t at = 64; at < good.size(); at += good.size() / 40) {
+    std::string changed = good;
+    changed[at] ^= 0x10;
+    test::spill(folder_ / "changed.h5", changed);
+    const Outcome outcome = run("elf-inspect changed.h5 --verify");
+    EXPECT_TRUE(outcome.code == 0 || outcome.code == 2) << at << outcome.err;
+    told += outcome.code == 2;
+  }
+  EXPECT_GE(told, 1);
+  std::string changed = good;
+  changed[good.find("x\x01") + 20] ^= 0x10;  // inside a deflated chunk
+  test::spill(folder_ / "changed.h5", changed);
+  EXPECT_EQ(run("elf-inspect changed.h5 --verify").code, 2);
+}
+
+// One rule for command lines: the argument, the nearest known one, the right --help.
+TEST_F(Convert, CommandLinesAreExplained) {
+  EXPECT_THAT(refused("elf-convert imprt a.pt"),
+              AllOf(HasSubstr("unknown command 'imprt'"), HasSubstr("'import'"),
+                    HasSubstr("Try: elf-convert --help")));
+  EXPECT_THAT(refused("elf-convert import a.pt --confg b --out c"),
+              AllOf(HasSubstr("unknown option '--confg'"), HasSubstr("'--config'"),
+                    HasSubstr("Try: elf-convert import --help")));
+  EXPECT_THAT(refused("elf-convert"),
+              AllOf(HasSubstr("import, export"), HasSubstr("Try: elf-convert --help")));
+  EXPECT_THAT(refused("elf-convert import a.pt one two --config b --out c"),
+              HasSubstr("not expected: 'one' 'two'"));
+  EXPECT_THAT(refused("elf-convert import a.pt --config elf-b-owt"),
+              AllOf(HasSubstr("--out"), HasSubstr("elf-convert import --help")));
+  EXPECT_THAT(refused("elf-convert import a.pt --config elf-b-owt --out ''"),
+              AllOf(HasSubstr("--out"), HasSubstr("empty")));
+  test::spill(folder_ / "file", "x");
+  import("params.safetensors", "good");
+  EXPECT_THAT(refused("elf-convert export good --out file/model"), HasSubstr("file/model"));
+  EXPECT_THAT(refused("elf-convert export good --to elf-pytorch --out nowhere/x.pt"),
+              HasSubstr("nowhere does not exist"));
+}
+
+}  // namespace
+}  // namespace elf
