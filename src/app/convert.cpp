@@ -52,7 +52,7 @@ void add_parts(CLI::App& command, Parts& parts) {
       ->capture_default_str();
   command.add_option("--set", parts.assignments, "SECTION.KEY=VALUE of the configuration; may be repeated")
       ->allow_extra_args(false);
-  command.add_flag("--overwrite", parts.overwrite, "Replace a directory that exists");
+  command.add_flag("--overwrite", parts.overwrite, "Replace a directory that holds something else, too");
   command.add_option("--out", parts.out, "Directory or file to write")->required();
 }
 
@@ -81,7 +81,10 @@ void set_parts(RunConfig& config, const Parts& parts) {
 void write_directory(const StoredModel& model, const Parts& parts, const std::string& source) {
   ModelDirOptions options;
   options.precision = parse_precision(parts.precision, "--precision");
-  AtomicFolder folder(parts.out, parts.overwrite);
+  // What the same command wrote is replaced, anything else is left alone.
+  const bool own = holds_only(parts.out, {"config.yaml", "model.json", "model.safetensors", "raw.safetensors",
+                                          "manifest.json", "tokenizer", "latents", "statistics.json"});
+  AtomicFolder folder(parts.out, parts.overwrite || own);
   options.source = source;
   write_model_dir(folder.temporary(), model, options);
   folder.commit();

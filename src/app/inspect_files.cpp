@@ -4,6 +4,7 @@
 #include "elf/base/error.h"
 #include "elf/base/files.h"
 #include "elf/data/dataset.h"
+#include "elf/tensor/safetensors_shapes.h"
 #include "elf/tensor/torch_pickle.h"
 #include "elf/text/sentencepiece_tokenizer.h"
 #include "inspect.h"
@@ -22,12 +23,12 @@ std::string first_bytes(const fs::path& path) {
   return first;
 }
 
-void add_tensors(const TensorMap& tensors, Json& object) {
+void add_tensors(const std::map<std::string, TensorShape>& shapes, Json& object) {
   int64_t parameters = 0;
   Json listed = Json::object();
-  for (const auto& [name, tensor] : tensors) {
-    parameters += tensor.numel();
-    listed[name] = {{"dtype", c10::toString(tensor.scalar_type())}, {"shape", tensor.sizes().vec()}};
+  for (const auto& [name, shape] : shapes) {
+    parameters += c10::multiply_integers(shape.sizes);
+    listed[name] = {{"dtype", c10::toString(shape.dtype)}, {"shape", shape.sizes}};
   }
   object["parameters"] = parameters;
   object["tensors"] = listed;
@@ -133,14 +134,17 @@ void fill_torch(const fs::path& path, Json& object) {
   if (const TorchObject* step = file.root().find("step"); step && step->is(TorchObject::Kind::kInteger))
     object["step"] = step->integer;
   object["skipped"] = file.skipped();
-  add_tensors(all_tensors(file.root()), object);
+  std::map<std::string, TensorShape> shapes;
+  for (const auto& [name, tensor] : all_tensors(file.root()))
+    shapes[name] = {tensor.scalar_type(), tensor.sizes().vec()};
+  add_tensors(shapes, object);
 }
 
 }  // namespace
 
 void describe_safetensors(const fs::path& path, Json& object) {
   Metadata metadata;
-  add_tensors(read_safetensors(path, metadata), object);
+  add_tensors(read_safetensors_shapes(path, metadata), object);
   if (!metadata.empty()) object["metadata"] = metadata;
 }
 

@@ -20,14 +20,15 @@ fs::path beside(const fs::path& path, const std::string& ending) {
 AtomicFolder::AtomicFolder(fs::path final_path, bool replace) {
   final_ = final_path.has_filename() ? std::move(final_path) : final_path.parent_path();  // "dir/" is "dir"
   if (final_.empty()) usage_error("an output folder is needed, found an empty name");
-  if (fs::exists(final_) && !fs::is_directory(final_))
+  std::error_code error;
+  const bool there = fs::exists(final_, error);
+  if (there && !fs::is_directory(final_, error))
     usage_error(final_.string(), ": is a file, expected a folder or a new name");
-  if (fs::exists(final_) && !fs::is_empty(final_) && !replace) {
+  if (there && !fs::is_empty(final_, error) && !replace) {
     usage_error(final_.string(),
                 ": exists and holds other files; remove it, give another name or --overwrite");
   }
   temporary_ = beside(final_, ".tmp");
-  std::error_code error;
   fs::remove_all(temporary_, error);
   fs::create_directories(temporary_, error);
   if (error) path_error(final_, "cannot be made", error);
@@ -37,8 +38,7 @@ bool holds_only(const fs::path& folder, const std::vector<std::string>& names) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) return false;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const bool known = std::find(names.begin(), names.end(), entry.path().filename().string()) != names.end();
-    if (!known || !entry.is_regular_file(error)) return false;
+    if (std::find(names.begin(), names.end(), entry.path().filename().string()) == names.end()) return false;
   }
   return !error;
 }

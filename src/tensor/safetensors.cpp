@@ -10,6 +10,7 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/tensor/safetensors_shapes.h"
 
 namespace elf {
 namespace fs = std::filesystem;
@@ -93,24 +94,18 @@ json parse_header(const std::string& text, const std::string& file) {
   return header;
 }
 
-}  // namespace
+// A file whose header was read and checked; the data lie `data` bytes from its start, in the entries' order.
+struct OpenSafetensors {
+  std::ifstream in;
+  std::string file;
+  std::vector<Entry> entries;
+  uint64_t data = 0;
+};
 
-TensorMap read_safetensors(const fs::path& path) {
-  Metadata ignored;
-  return read_safetensors(path, ignored);
-}
-
-TensorMap read_safetensors(const fs::path& path, Metadata& metadata) {
-  const std::string file = path.string();
-  std::error_code error;
-  if (!fs::exists(path, error)) usage_error(file, ": no such file");
-  if (!fs::is_regular_file(path, error)) usage_error(file, ": is no file");
-  const uint64_t file_size = fs::file_size(path);
-  std::ifstream in(path, std::ios::binary);
-  if (!in) environment_error(file, ": cannot be read: ", std::strerror(errno));
-
+std::string read_header(OpenSafetensors& open, const fs::path& path, uint64_t file_size) {
+  const std::string& file = open.file;
   std::string first(std::min<uint64_t>(file_size, 256), '\0');
-  in.read(first.data(), static_cast<std::streamsize>(first.size()));
+  open.in.read(first.data(), static_cast<std::streamsize>(first.size()));
   if (const std::string kind = what_bytes_look_like(first); !kind.empty()) usage_error(file, ": is ", kind);
   if (file_size < 8) usage_error(file, ": too short for a safetensors file (", file_size, " bytes)");
   uint64_t header_size;
@@ -119,25 +114,16 @@ TensorMap read_safetensors(const fs::path& path, Metadata& metadata) {
     usage_error(file, ": the header's length, ", header_size, ", exceeds the file (", file_size,
                 " bytes); truncated or no safetensors file");
   }
-  std::string header_text(header_size, '\0');
-  in.seekg(8);
-  in.read(header_text.data(), static_cast<std::streamsize>(header_size));
-  const json header = parse_header(header_text, file);
+  std::string text(header_size, '\0');
+  open.in.seekg(8);
+  open.in.read(text.data(), static_cast<std::streamsize>(header_size));
+  if (!open.in) environment_error(path.string(), ": reading failed");
+  open.data = 8 + header_size;
+  return text;
+}
 
-  std::vector<Entry> entries;
-  for (const auto& [name, value] : header.items()) {
-    if (name != "__metadata__") {
-      entries.push_back(parse_entry(name, value, file));
-      continue;
-    }
-    for (const auto& [key, text] : value.items())
-      metadata[key] = text.is_string() ? text.get<std::string>() : text.dump();
-  }
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
-  });
-
-  const uint64_t data_size = file_size - 8 - header_size;
+// Offsets are contiguous and cover the data, shapes fit them.
+void check_entries(const std::vector<Entry>& entries, uint64_t data_size, const std::string& file) {
   uint64_t position = 0;
   for (const Entry& entry : entries) {
     const std::string where = cat(file, ": tensor '", entry.name, "'");
@@ -155,16 +141,60 @@ TensorMap read_safetensors(const fs::path& path, Metadata& metadata) {
   }
   if (position != data_size)
     usage_error(file, ": ", data_size - position, " bytes behind the last tensor; padded or damaged");
+}
 
+OpenSafetensors open_safetensors(const fs::path& path, Metadata& metadata) {
+  OpenSafetensors open;
+  open.file = path.string();
+  std::error_code error;
+  if (!fs::exists(path, error)) usage_error(open.file, ": no such file");
+  if (!fs::is_regular_file(path, error)) usage_error(open.file, ": is no file");
+  const uint64_t file_size = fs::file_size(path);
+  open.in.open(path, std::ios::binary);
+  if (!open.in) environment_error(open.file, ": cannot be read: ", std::strerror(errno));
+  const json header = parse_header(read_header(open, path, file_size), open.file);
+  for (const auto& [name, value] : header.items()) {
+    if (name != "__metadata__") {
+      open.entries.push_back(parse_entry(name, value, open.file));
+      continue;
+    }
+    for (const auto& [key, text] : value.items())
+      metadata[key] = text.is_string() ? text.get<std::string>() : text.dump();
+  }
+  std::sort(open.entries.begin(), open.entries.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
+  });
+  check_entries(open.entries, file_size - open.data, open.file);
+  return open;
+}
+
+}  // namespace
+
+TensorMap read_safetensors(const fs::path& path) {
+  Metadata ignored;
+  return read_safetensors(path, ignored);
+}
+
+TensorMap read_safetensors(const fs::path& path, Metadata& metadata) {
+  OpenSafetensors open = open_safetensors(path, metadata);
+  open.in.seekg(static_cast<std::streamoff>(open.data));
   TensorMap tensors;
-  for (const Entry& entry : entries) {
+  for (const Entry& entry : open.entries) {
     at::Tensor tensor = at::empty(entry.shape, at::TensorOptions().dtype(entry.dtype));
     if (entry.end > entry.begin)
-      in.read(static_cast<char*>(tensor.data_ptr()), static_cast<std::streamsize>(entry.end - entry.begin));
-    if (!in) environment_error(file, ": reading tensor '", entry.name, "' failed");
+      open.in.read(static_cast<char*>(tensor.data_ptr()),
+                   static_cast<std::streamsize>(entry.end - entry.begin));
+    if (!open.in) environment_error(open.file, ": reading tensor '", entry.name, "' failed");
     tensors.emplace(entry.name, std::move(tensor));
   }
   return tensors;
+}
+
+std::map<std::string, TensorShape> read_safetensors_shapes(const fs::path& path, Metadata& metadata) {
+  std::map<std::string, TensorShape> shapes;
+  for (const Entry& entry : open_safetensors(path, metadata).entries)
+    shapes[entry.name] = {entry.dtype, entry.shape};
+  return shapes;
 }
 
 void write_safetensors(const fs::path& path, const TensorMap& tensors, const Metadata& metadata) {

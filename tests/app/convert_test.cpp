@@ -140,11 +140,16 @@ TEST_F(Convert, WhatDoesNotFitIsRefused) {
               HasSubstr("float32, bf16 or int8"));
   EXPECT_THAT(refused("elf-convert export nothing --out x"), HasSubstr("no such run"));
   EXPECT_FALSE(fs::exists(folder_ / "x"));
+  // A model directory may be written again; what holds anything else is left alone.
   import("params.safetensors", "x");
+  import("params.safetensors", "x");
+  test::spill(folder_ / "x/notes.txt", "mine");
   EXPECT_THAT(
       refused("elf-convert import " + golden("elf_tiny/params.safetensors").string() + config + " --out x"),
       HasSubstr("--overwrite"));
+  EXPECT_TRUE(fs::exists(folder_ / "x/notes.txt"));
   import("params.safetensors", "x", "--overwrite");
+  EXPECT_FALSE(fs::exists(folder_ / "x/notes.txt"));
 }
 
 TEST_F(Convert, AWholeModelMakesTexts) {

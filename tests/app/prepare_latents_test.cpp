@@ -108,11 +108,14 @@ TEST_F(PrepareLatents, WrongInputEndsWithTwoAndLeavesNothing) {
   EXPECT_TRUE(left_nothing_temporary());
 }
 
-TEST_F(PrepareLatents, DoesNotReplaceAFolderUnasked) {
+TEST_F(PrepareLatents, ReplacesWhatItWroteAndNothingElse) {
   const std::vector<std::string> table{"table",   "--data", path("data.h5"), "--kind",     "gaussian",
                                        "--width", "4",      "--out",         path("table")};
   EXPECT_EQ(run(table), 0);
+  EXPECT_EQ(run(table), 0);
+  write_file(path("table/notes.txt"), "mine");
   EXPECT_EQ(run(table), 2);
+  EXPECT_EQ(read_file(path("table/notes.txt")), "mine");
   std::vector<std::string> again = table;
   again.push_back("--overwrite");
   EXPECT_EQ(run(again), 0);

@@ -7,6 +7,7 @@
 
 #include <fstream>
 
+#include "elf/base/atomic_folder.h"
 #include "elf/base/error.h"
 
 namespace elf {
@@ -97,8 +98,27 @@ TEST_F(Files, ErrorsNameThePath) {
   expect_error(ErrorKind::kUsage, folder_.string() + ": is a folder", [&] { read_file(folder_); });
   expect_error(ErrorKind::kUsage, none, [&] { digest_of_file(none); });
   const fs::path below = folder_ / "no" / "such" / "folder.txt";
-  expect_error(ErrorKind::kEnvironment, below.string(), [&] { write_file(below, "x"); });
+  expect_error(ErrorKind::kUsage, below.string(), [&] { write_file(below, "x"); });  // no such folder
+  write_file(folder_ / "file", "x");
+  const fs::path in_file = folder_ / "file" / "x";
+  expect_error(ErrorKind::kUsage, "is no folder", [&] { write_file(in_file, "x"); });
+  expect_error(ErrorKind::kUsage, in_file.string(), [&] { make_folder(in_file / "y"); });
+  expect_error(ErrorKind::kUsage, (folder_ / "file").string(), [&] { make_folder(folder_ / "file"); });
+  expect_error(ErrorKind::kUsage, "x/y", [&] { AtomicFolder(in_file / "y"); });
+  expect_error(ErrorKind::kUsage, "empty", [&] { write_file("", "x"); });
+  expect_error(ErrorKind::kUsage, std::string(300, 'n'),
+               [&] { write_file(folder_ / std::string(300, 'n'), "x"); });
+  EXPECT_NO_THROW(make_folder(folder_ / "a" / "b"));
+  EXPECT_NO_THROW(make_folder(folder_ / "a" / "b"));
   expect_error(ErrorKind::kEnvironment, none, [&] { sync_to_disk(none); });
+}
+
+TEST_F(Files, AFolderHoldsOnlyTheseNames) {
+  EXPECT_FALSE(holds_only(folder_ / "absent", {"a"}));
+  fs::create_directories(folder_ / "f" / "inner");
+  EXPECT_TRUE(holds_only(folder_ / "f", {"inner", "b"}));
+  write_file(folder_ / "f" / "other", "x");
+  EXPECT_FALSE(holds_only(folder_ / "f", {"inner", "b"}));
 }
 
 TEST_F(Files, TheNameOfAFolderIsNotReplaced) {

@@ -30,6 +30,17 @@ TEST(Unknown, SectionNamesTheNearest) {
   expect_parts(parse_error("", {"optim.lr=1"}), {"--set optim.lr=1:", "'optim'", "'optimizer'"});
 }
 
+// A slip of the finger is told at once, not by a machine that runs out of memory or time.
+TEST(Range, HasAnUpperEnd) {
+  expect_parts(parse_error("model:\n  depth: 1000000000\n"), {"run.yaml:2:", "model.depth", "in [1, 1024]"});
+  expect_parts(parse_error("model:\n  max_length: 1048577\n"), {"model.max_length", "in [0, 1048576]"});
+  expect_parts(parse_error("sampling:\n  steps: 1000000000\n"), {"sampling.steps", "in [1, 100000]"});
+  expect_parts(parse_error("train:\n  global_batch_size: 9000000000\n"),
+               {"train.global_batch_size", "in [1, 1048576]"});
+  expect_parts(parse_error("", {"train.steps=9000000000"}), {"train.steps", "in [0, 1000000000]"});
+  expect_parts(parse_error("model:\n  mlp_ratio: 1e6\n"), {"model.mlp_ratio", "in (0, 64]"});
+}
+
 TEST(Repeated, KeysAndSections) {
   expect_parts(parse_error("flow:\n  t_eps: 0.1\n  branch: per_step\n  t_eps: 0.2\n"),
                {"run.yaml:4:", "'flow.t_eps'", "line 2"});
@@ -128,7 +139,7 @@ TEST(Validate, ChecksRangesOfAConfigurationMadeByHand) {
   expect_parts(test::message_of([&] { validate(c); }), {"latents.mean is nan", "finite"});
   c = {};
   c.model.num_heads = 0;
-  expect_parts(test::message_of([&] { validate(c); }), {"model.num_heads is 0", ">= 1"});
+  expect_parts(test::message_of([&] { validate(c); }), {"model.num_heads is 0", "in [1, 65536]"});
   c = {};
   c.model.preset = "huge";
   expect_parts(test::message_of([&] { validate(c); }), {"'huge'", "elf-b"});

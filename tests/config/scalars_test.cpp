@@ -52,10 +52,10 @@ TEST(Scalars, Integers) {
   EXPECT_EQ(both("train", "steps", "0").train.steps, 0);
   EXPECT_EQ(both("train", "seed", "18446744073709551615").train.seed, 18446744073709551615u);
   for (const char* text : {"1e4", "010", "1_000", "3.0", "0x10"}) {
-    both_refuse("model", "depth", text, "expected an integer >= 1, in plain digits");
+    both_refuse("model", "depth", text, "expected an integer in [1, 1024], in plain digits");
   }
   for (const char* text : {"abc", "true", ".5", "0", "-1", "nan"}) {
-    both_refuse("model", "depth", text, "expected an integer >= 1");
+    both_refuse("model", "depth", text, "expected an integer in [1, 1024]");
   }
   both_refuse("train", "seed", "010", "expected an integer >= 0");
   both_refuse("train", "seed", "-1", "expected an integer >= 0");

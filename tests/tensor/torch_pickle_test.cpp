@@ -194,9 +194,9 @@ TEST(TorchFile, ObjectsThatContainThemselvesAreRead) {
   const std::string head = kLegacyHead;
   const std::string deep = folder.write("deep.pt", head + "\x80\x02" + nested + ".\x80\x02].");
   EXPECT_TRUE(all_tensors(TorchFile::read(deep).root()).empty());
-  const std::string cycle = folder.write("cycle.pt", head + std::string("\x80\x02]q\0h\0h\0e.", 10) + "");
+  const std::string cycle = folder.write("cycle.pt", head + std::string("\x80\x02]q\0h\0h\0e.", 11));
   EXPECT_THAT(usage_message([&] { TorchFile::read(cycle); }), HasSubstr("no mark"));
-  const std::string loop = folder.write("loop.pt", head + std::string("\x80\x02]q\0(h\0h\0e.\x80\x02].", 15));
+  const std::string loop = folder.write("loop.pt", head + std::string("\x80\x02]q\0(h\0h\0e.\x80\x02].", 16));
   EXPECT_TRUE(all_tensors(TorchFile::read(loop).root()).empty());
 }
 

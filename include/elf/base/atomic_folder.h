@@ -26,8 +26,8 @@ class AtomicFolder {
   bool committed_ = false;
 };
 
-// True when `folder` exists and holds nothing but files of these names: what the same command wrote before,
-// and may replace.
+// True when `folder` exists and holds nothing but files and folders of these names: what the same command
+// wrote before, and may replace.
 bool holds_only(const std::filesystem::path& folder, const std::vector<std::string>& names);
 
 }  // namespace elf
