@@ -136,6 +136,17 @@ RunConfig fitting_config(const ImportOptions& options, const TensorMap& weights)
   return chosen;
 }
 
+// A configuration that serves for its sizes may name files of another machine.
+void drop_missing(RunConfig& config) {
+  for (auto [key, path] : {std::pair{"data.tokenizer", &config.data.tokenizer},
+                           {"latents.path", &config.latents.path},
+                           {"latents.statistics", &config.latents.statistics}}) {
+    if (path->empty() || fs::exists(*path)) continue;
+    log_info(cat(key, " ", *path, " of the configuration is not there and is left out"));
+    path->clear();
+  }
+}
+
 void run_import(const ImportOptions& options) {
   const std::string origin = options.file;
   PublishedWeights read = read_published_weights(options.file);
@@ -146,6 +157,7 @@ void run_import(const ImportOptions& options) {
   model.step = read.step;
   choose_weights(model, options.parts.weights, origin);
   model.config = fitting_config(options, model.raw.empty() ? model.ema : model.raw);
+  drop_missing(model.config);
   set_parts(model.config, options.parts);
   validate(model.config);
   write_directory(model, options.parts,

@@ -98,7 +98,9 @@ Handle create_file(const fs::path& path) {
   const Guard guard(library_lock());
   be_quiet();
   const Handle access = access_without_locks();
-  Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose);
+  const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+  H5Pset_obj_track_times(creation.get(), false);  // equal content, equal bytes
+  Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose);
   if (!file) environment_error(path.string(), ": cannot be made: ", reason());
   return file;
 }
