@@ -60,7 +60,8 @@ TEST_F(Convert, ImportedNetworksGiveTheGoldenOutputs) {
     return found == tensors.end() ? at::Tensor() : found->second;
   };
   int cases = 0;
-  for (const auto& [name, about] : test::golden_json("forward/forward.json").items()) {
+  const json about_cases = test::golden_json("forward/forward.json");
+  for (const auto& [name, about] : about_cases.items()) {
     if (!about.contains("network")) continue;
     const at::Tensor x = get(name + "/x");
     TensorMap inputs = {{"z", x.narrow(2, 0, 32).contiguous()}, {"t", get(name + "/t")}};
