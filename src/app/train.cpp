@@ -1,15 +1,19 @@
 // elf-train: a configuration in, a run folder out.
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli.h"
 #include "elf/app/tools.h"
 #include "elf/base/error.h"
+#include "elf/base/files.h"
 #include "elf/base/log.h"
 #include "elf/config/run_config.h"
 #include "elf/train/run_plan.h"
 #include "elf/train/trainer.h"
+#include "train_samples.h"
+#include "train_verify.h"
 
 namespace elf::app {
 namespace {
@@ -19,7 +23,10 @@ constexpr const char* kExamples =
     "  elf-train --config configs/nano-verses.yaml --set train.minutes=30 --set train.seed=1 --out "
     "runs/verses-long\n"
     "  elf-train --config configs/elf-b-owt.yaml --dry-run\n"
-    "Stop with Ctrl-C (saves, exit code 85); the same command goes on where it stopped.\n";
+    "  elf-train --config configs/nano-verses.yaml --verify-resume 20\n"
+    "  torchrun --no-python --nproc_per_node 8 elf-train --config configs/elf-b-owt.yaml\n"
+    "Stop with Ctrl-C (saves, exit code 85); the same command goes on where it stopped. See "
+    "docs/TRAINING.md.\n";
 
 constexpr int kStoppedAfterSaving = 85;
 
@@ -28,30 +35,124 @@ struct Options {
   std::string config, out, resume = "auto";
   std::vector<std::string> assignments;
   bool dry_run = false, json = false, help_config = false;
+  int64_t stop_after = 0, verify_resume = 0;
 };
 
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("--config", options.config, "Configuration file (see configs/)");
+  app.add_option("--set", options.assignments, "SECTION.KEY=VALUE, wins over the file; may be repeated")
+      ->allow_extra_args(false);
+  app.add_option("--out", options.out, "Run folder (train.out)");
+  app.add_option("--resume", options.resume,
+                 "auto: go on from the run folder's newest whole checkpoint; never: refuse a folder that "
+                 "holds one; PATH: of a checkpoint or a run to go on from")
+      ->capture_default_str();
+  app.add_option("--stop-after", options.stop_after, "Save and stop after this step (exit code 85)")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option(
+      "--verify-resume", options.verify_resume,
+      "Train N steps, then N/2, resume and the rest, compare every tensor and say whether they are "
+      "equal; trains nothing else. Exit code 3: unequal");
+  app.add_flag("--dry-run", options.dry_run,
+               "Print the resolved configuration, parameters, steps, tokens and memory; train nothing");
+  app.add_flag("--json", options.json, "With --dry-run or --verify-resume: one JSON object");
+  app.add_flag("--help-config", options.help_config,
+               "Print every configuration key with type, default, range and meaning");
+  add_common_options(app, options.common);
+  with_examples(app, kExamples);
+}
+
 void print_plan(const RunPlan& plan, bool as_json) {
-  const nlohmann::ordered_json object = {{"config", nlohmann::ordered_json::object()},
-                                         {"parameters", plan.parameters},
-                                         {"steps", plan.steps},
-                                         {"tokens", plan.tokens},
-                                         {"memory_gib", plan.memory_gib}};
+  nlohmann::ordered_json object = {{"config", nlohmann::ordered_json::object()},
+                                   {"parameters", plan.parameters},
+                                   {"steps", plan.steps},
+                                   {"tokens", plan.tokens},
+                                   {"memory_gib", plan.memory_gib},
+                                   {"missing", plan.missing}};
   if (as_json) {
-    auto printed = object;
-    for (const auto& [key, value] : flat_fields(plan.config)) printed["config"][key] = value;
-    std::cout << printed.dump(2) << "\n";
+    for (const auto& [key, value] : flat_fields(plan.config)) object["config"][key] = value;
+    std::cout << object.dump(2) << "\n";
     return;
   }
   std::cout << to_yaml(plan.config) << "\n";
+  for (const std::string& missing : plan.missing) std::printf("# missing      %s\n", missing.c_str());
   std::printf("# parameters   %.2f M\n", static_cast<double>(plan.parameters) / 1e6);
   if (plan.steps > 0) {
-    std::printf("# steps        %lld (%.3g tokens%s)\n", static_cast<long long>(plan.steps), plan.tokens,
-                plan.train ? "" : "; the dataset is not there");
+    std::printf("# steps        %lld (%.3g tokens)\n", static_cast<long long>(plan.steps), plan.tokens);
   } else {
     std::printf("# steps        %s\n", plan.config.train.minutes > 0 ? "as many as fit in train.minutes"
-                                                                     : "not known: the dataset is not there");
+                                                                     : "not known without the dataset");
   }
-  std::printf("# memory       %.2f GiB (estimate)\n", plan.memory_gib);
+  std::printf("# memory       %.2f GiB on each of %lld ranks (estimate)\n", plan.memory_gib,
+              static_cast<long long>(read_launch().size));
+}
+
+// Equal on all ranks that belong together, and on no others.
+std::string job_of(const RunPlan& plan) {
+  std::string text = to_yaml(plan.config) + plan.train->info().data_hash;
+  for (const char* name : {"TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "OMPI_MCA_ess_base_jobid"}) {
+    const char* value = std::getenv(name);
+    text += cat("\n", value == nullptr ? "" : value);
+  }
+  return digest(text);
+}
+
+TrainOutcome train_on(const RunPlan& plan, const Options& options) {
+  const Launch launch = read_launch();
+  const at::Device device = device_of_process(options.common.device_name, launch.local_rank);
+  const TrainConfig& train = plan.config.train;
+  Ranks ranks(launch, device, job_of(plan),
+              {.collective = train.collective_timeout, .first_rank = train.first_rank_timeout});
+  if (!ranks.first()) set_log_level(LogLevel::kError);
+  try {
+    Trainer trainer(
+        plan, device, ranks,
+        {.resume = {options.resume}, .stop_after = options.stop_after, .sample = make_sample_hook(plan)});
+    return trainer.run();
+  } catch (const std::exception& error) {
+    ranks.give_up(error.what());
+    throw;
+  }
+}
+
+// The command line without what --verify-resume sets itself.
+std::vector<std::string> arguments_for_children(int argc, char** argv) {
+  std::vector<std::string> arguments;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    bool own = argument == "--json";
+    for (const char* option : {"--verify-resume", "--out", "--stop-after", "--resume"}) {
+      if (argument.starts_with(std::string(option) + "=")) own = true;
+      if (argument == option) {
+        own = true;
+        ++i;  // its value
+      }
+    }
+    if (!own) arguments.push_back(argument);
+  }
+  return arguments;
+}
+
+// False: unequal.
+bool verify(const RunPlan& plan, const Options& options, int argc, char** argv) {
+  const std::vector<std::string> arguments = arguments_for_children(argc, argv);
+  const Launch launch = read_launch();
+  const Verdict verdict = verify_resume(plan, launch, arguments, options.verify_resume);
+  if (launch.rank != 0) return true;
+  if (options.json) {
+    const nlohmann::ordered_json object = {
+        {"equal", verdict.equal()}, {"tensors", verdict.tensors}, {"different", verdict.different}};
+    std::cout << object.dump(2) << "\n";
+  } else if (verdict.equal()) {
+    std::printf("equal: %lld tensors, state and metrics after %lld steps, straight and resumed after %lld\n",
+                static_cast<long long>(verdict.tensors), static_cast<long long>(options.verify_resume),
+                static_cast<long long>(options.verify_resume / 2));
+  } else {
+    std::printf("unequal: %zu of %lld tensors and records differ\n", verdict.different.size(),
+                static_cast<long long>(verdict.tensors));
+    for (const std::string& name : verdict.different) std::printf("  %s\n", name.c_str());
+  }
+  return verdict.equal();
 }
 
 }  // namespace
@@ -59,23 +160,8 @@ void print_plan(const RunPlan& plan, bool as_json) {
 int train(int argc, char** argv) {
   CLI::App app{"Trains an ELF from a YAML configuration.", "elf-train"};
   Options options;
-  app.add_option("--config", options.config, "Configuration file (see configs/)");
-  app.add_option("--set", options.assignments, "SECTION.KEY=VALUE, wins over the file; may be repeated")
-      ->allow_extra_args(false);
-  app.add_option("--out", options.out, "Run folder (train.out)");
-  app.add_option("--resume", options.resume,
-                 "auto: go on from the run folder's newest whole checkpoint; never: refuse such a folder")
-      ->check(CLI::IsMember({"auto", "never"}))
-      ->capture_default_str();
-  app.add_flag("--dry-run", options.dry_run,
-               "Print the resolved configuration, parameters, steps, tokens and memory; train nothing");
-  app.add_flag("--json", options.json, "With --dry-run: one JSON object");
-  app.add_flag("--help-config", options.help_config,
-               "Print every configuration key with type, default, range and meaning");
-  add_common_options(app, options.common);
-  with_examples(app, kExamples);
-
-  bool stopped = false;
+  add_options(app, options);
+  bool stopped = false, unequal = false;
   const int code = run(app, options.common, argc, argv, [&] {
     if (options.help_config) {
       std::cout << describe_fields();
@@ -86,14 +172,14 @@ int train(int argc, char** argv) {
     if (!options.out.empty()) options.assignments.push_back("train.out=" + options.out);
     const RunPlan plan = plan_run(load_run_config(options.config, options.assignments), options.dry_run);
     if (options.dry_run) return print_plan(plan, options.json);
-    Trainer trainer(plan, options.common.device(), options.resume == "auto" ? Resume::kAuto : Resume::kNever);
-    const TrainOutcome outcome = trainer.run();
-    stopped = outcome.stopped_by_signal;
-    if (stopped)
-      log_info(
-          cat("stopped by a signal at step ", outcome.step, ", saved; the same command goes on from there"));
+    if (app.count("--verify-resume") > 0) {
+      unequal = !verify(plan, options, argc, argv);
+    } else {
+      stopped = train_on(plan, options).stopped;
+    }
   });
-  return code == 0 && stopped ? kStoppedAfterSaving : code;
+  if (code != 0) return code;
+  return unequal ? 3 : stopped ? kStoppedAfterSaving : 0;
 }
 
 }  // namespace elf::app

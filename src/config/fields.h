@@ -151,9 +151,37 @@ void fields(V& v, TrainConfig& c) {
   v("valid_every", c.valid_every, between(0, kMostSteps), "steps between validations; 0 = only at the end");
   v("valid_batches", c.valid_batches, between(0, kMostSteps), "0 = the whole validation set");
   v("save_every", c.save_every, between(0, kMostSteps), "steps between checkpoints; 0 = only at the end");
+  v("save_in_background", c.save_in_background, any(), "while training goes on, where memory allows");
   v("keep_last", c.keep_last, between(1, kMostSteps), "checkpoints kept beside the best");
+  v("keep_every", c.keep_every, between(0, kMostSteps),
+    "above 0: checkpoints of steps that this divides stay as well");
+  v("best_metric", c.best_metric, any(),
+    "what `best` is the best by: a figure of validation (valid_loss), of samples (sample_entropy) or of the "
+    "hook (gen_ppl, bleu, ...); losses, perplexities and error rates are better when lower");
+  v("best_min_entropy", c.best_min_entropy, at_least(0),
+    "nothing with a sample_entropy below is best; required above 0 when best_metric is a perplexity of "
+    "samples");
+  v("patience", c.patience, between(0, kMostSteps),
+    "above 0: end after so many validations in a row without a new best");
   v("max_skipped_steps", c.max_skipped_steps, between(1, kMostSteps),
     "non-finite steps in a row that end the run");
+  v("spike_factor", c.spike_factor, at_least(0), "report a loss so many times its running mean; 0 = never");
+  v("sample_every", c.sample_every, between(0, kMostSteps),
+    "steps between samples and their scores; 0 = none");
+  v("sample_count", c.sample_count, between(1, kMostRows), "how many of them");
+  v("hook", c.hook, any(),
+    "shell command that the first rank runs after each checkpoint; a JSON object on its last line is logged");
+  v("tensorboard", c.tensorboard, any(), "write event files for TensorBoard");
+  v("stop_signals", c.stop_signals, any(),
+    "names of the signals that save and end the run with exit code 85, besides INT");
+  v("collective_timeout", c.collective_timeout, above(0), "seconds that ranks wait for each other");
+  v("first_rank_timeout", c.first_rank_timeout, above(0),
+    "seconds that they wait for work of the first rank alone: saving, sampling");
+  v("precision", c.precision, any(),
+    "auto: bf16 on CUDA, float32 elsewhere; bf16: blocks in bfloat16, all else in float32");
+  v("tf32", c.tf32, any(), "CUDA: float32 matrix products may round their inputs to TF32");
+  v("recompute", c.recompute, any(),
+    "blocks run again in the backward pass: less memory, more time, the same result");
 }
 
 template <class V>

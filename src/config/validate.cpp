@@ -106,6 +106,12 @@ std::optional<Violation> check_train(const TrainConfig& t) {
         {"train.epochs", "train.steps", "train.minutes"},
         "train.epochs, train.steps and train.minutes are all 0; set one: the run would have no length"};
   }
+  if (t.best_metric.find("ppl") != std::string::npos && t.best_min_entropy <= 0) {
+    return Violation{{"train.best_metric", "train.best_min_entropy"},
+                     cat("train.best_metric ", t.best_metric,
+                         " needs train.best_min_entropy above 0: a model that repeats itself has the lowest "
+                         "perplexity of all; the entropy of real text less a tenth is a floor")};
+  }
   if (t.out.empty()) return Violation{{"train.out"}, "train.out is empty, expected the name of a run folder"};
   return std::nullopt;
 }

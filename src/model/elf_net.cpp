@@ -5,7 +5,9 @@
 #include "elf/base/error.h"
 #include "elf/model/weight_map.h"
 #include "elf/nn/init.h"
+#include "elf/nn/recompute.h"
 #include "elf/nn/rms_norm.h"
+#include "elf/tensor/autocast.h"
 
 namespace elf {
 namespace {
@@ -64,7 +66,11 @@ void ElfNet::bind_weights() {
          named(block + ".norm2.weight"),
          {named.linear(block + ".attn.qkv"), named(block + ".attn.q_norm.weight"),
           named(block + ".attn.k_norm.weight"), named.linear(block + ".attn.proj"), config_.num_heads},
-         {named.linear(block + ".mlp.w12"), named.linear(block + ".mlp.w3")}});
+         {named.linear(block + ".mlp.w12"), named.linear(block + ".mlp.w3")},
+         {}});
+    for (const ParamRef& parameter : parameters_) {
+      if (parameter.name.starts_with(block + ".")) blocks_.back().weights.push_back(parameter.tensor);
+    }
   }
   final_norm_ = named("final_layer.norm_final.weight");
   final_linear_ = named.linear("final_layer.linear");
@@ -136,12 +142,30 @@ std::vector<at::Tensor> ElfNet::prefix_tokens(const DenoiserInput& input) {
   return tokens;
 }
 
+at::Tensor ElfNet::run_blocks(at::Tensor x, int64_t prefix, const at::Tensor& key_mask, bool dropout) {
+  const Bfloat16Scope scope(x.device().type(), bfloat16_blocks_);
+  for (int64_t i = 0; i < config_.depth; ++i) {
+    if (!recompute_) {
+      x = run_block(i, x, prefix, key_mask, dropout ? &*dropout_ : nullptr);
+      continue;
+    }
+    // Runs again in the backward pass, when this scope has ended and the next micro-batch's key may be set.
+    const auto key = dropout ? dropout_ : std::nullopt;
+    const auto block = [this, i, prefix, key_mask, key](const at::Tensor& in) {
+      const Bfloat16Scope again(in.device().type(), bfloat16_blocks_);
+      return run_block(i, in, prefix, key_mask, key ? &*key : nullptr);
+    };
+    x = nn::recomputed(block, x, blocks_[i].weights);
+  }
+  return x;
+}
+
 at::Tensor ElfNet::run_block(int64_t index, const at::Tensor& x, int64_t prefix, const at::Tensor& key_mask,
-                             bool dropout) {
+                             const nn::DropoutKey* dropout) {
   const Block& block = blocks_[index];
-  const bool drops = dropout && config_.depth / 4 <= index && index < config_.depth / 4 * 3;
+  const bool drops = dropout != nullptr && config_.depth / 4 <= index && index < config_.depth / 4 * 3;
   const auto drop = [&](const at::Tensor& value, nn::DropoutSite site) {
-    return drops ? nn::dropout(value, config_.dropout, *dropout_, index, site) : value;
+    return drops ? nn::dropout(value, config_.dropout, *dropout, index, site) : value;
   };
   const std::string name = trace_ ? cat("block", index) : "";
   const at::Tensor normed = nn::rms_norm(x, block.norm1);
@@ -178,8 +202,7 @@ at::Tensor ElfNet::features(const DenoiserInput& input) {
   if (input.key_mask.defined())
     key_mask = at::constant_pad_nd(input.key_mask.to(at::kBool), {prefix, 0}, true);
   const bool dropout = input.dropout && config_.dropout > 0 && dropout_.has_value();
-  for (int64_t i = 0; i < config_.depth; ++i) x = run_block(i, x, prefix, key_mask, dropout);
-  x = x.narrow(1, prefix, length);
+  x = run_blocks(x, prefix, key_mask, dropout).to(at::kFloat).narrow(1, prefix, length);
   record("features", x);
   return x;
 }

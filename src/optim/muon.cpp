@@ -29,7 +29,7 @@ at::Tensor newton_schulz(const at::Tensor& x, int64_t iterations) {
   return tall ? y.transpose(-2, -1) : y;
 }
 
-Muon::Muon(const ParamList& matrices, double momentum) : momentum_(momentum) {
+Muon::Muon(const ParamList& matrices, double momentum, Ranks* ranks) : momentum_(momentum), ranks_(ranks) {
   for (const ParamRef& param : matrices) {
     if (!param.is_matrix() || param.tensor.dim() != 2) {
       usage_error("Muon updates matrices only: ", param.name, " has shape ", param.tensor.sizes());
@@ -65,14 +65,33 @@ TensorMap Muon::state() const {
   return state;
 }
 
+at::Tensor Muon::orthogonalised(const at::Tensor& look_ahead, int64_t turn) const {
+  const int64_t ranks = ranks_ == nullptr ? 1 : ranks_->size(), count = look_ahead.size(0);
+  if (ranks == 1) return newton_schulz(look_ahead);
+  const int64_t each = (count + ranks - 1) / ranks;  // the last parts may be short or empty
+  const auto part_of = [&](int64_t rank) { return (rank + turn) % ranks; };
+  const int64_t first = std::min(count, part_of(ranks_->rank()) * each), own = std::min(each, count - first);
+  std::vector<int64_t> sizes = look_ahead.sizes().vec();
+  sizes[0] = each;
+  at::Tensor mine = at::zeros(sizes, look_ahead.options());
+  if (own > 0) mine.narrow(0, 0, own).copy_(newton_schulz(look_ahead.narrow(0, first, own)));
+  const at::Tensor by_rank = ranks_->gather(mine);
+  std::vector<at::Tensor> parts(static_cast<size_t>(ranks));
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    parts[static_cast<size_t>(part_of(rank))] = by_rank.narrow(0, rank * each, each);
+  return at::cat(parts).narrow(0, 0, count);
+}
+
 void Muon::apply(double lr, int64_t k) {
+  int64_t turn = 0;
   const double b = momentum_;
   const double of_momentum = b / (1.0 - std::pow(b, k + 1)), of_gradient = (1.0 - b) / (1.0 - std::pow(b, k));
   for (Group& group : groups_) {
     const at::Tensor gradient = at::stack(gradients_or_zeros(group.params)).to(at::kFloat);
     group.momentum.mul_(b).add_(gradient, 1.0 - b);
     const at::Tensor look_ahead = (group.momentum * of_momentum).add_(gradient, of_gradient);
-    at::_foreach_add_(group.tensors, newton_schulz(look_ahead).unbind(0), -lr * group.scale);
+    at::_foreach_add_(group.tensors, orthogonalised(look_ahead, turn).unbind(0), -lr * group.scale);
+    turn += static_cast<int64_t>(group.tensors.size());
   }
 }
 

@@ -14,8 +14,8 @@ namespace {
 
 class MuonAndNesterovAdam final : public Optimizer {
  public:
-  MuonAndNesterovAdam(const ParamList& matrices, const ParamList& rest, double momentum)
-      : muon_(matrices, momentum), adam_(rest) {}
+  MuonAndNesterovAdam(const ParamList& matrices, const ParamList& rest, double momentum, Ranks* ranks)
+      : muon_(matrices, momentum, ranks), adam_(rest) {}
 
   TensorMap state() const override {
     TensorMap all = muon_.state();
@@ -54,13 +54,14 @@ void Optimizer::load_state(const TensorMap& state, int64_t steps) {
   steps_ = steps;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const ParamList& params) {
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const ParamList& params,
+                                          Ranks* ranks) {
   if (config.kind == OptimizerKind::kAdamW) {
     return std::make_unique<AdamW>(params, config.adam_b1, config.adam_b2, config.weight_decay);
   }
   ParamList matrices, rest;
   for (const ParamRef& param : params) (param.is_matrix() ? matrices : rest).push_back(param);
-  return std::make_unique<MuonAndNesterovAdam>(matrices, rest, config.muon_momentum);
+  return std::make_unique<MuonAndNesterovAdam>(matrices, rest, config.muon_momentum, ranks);
 }
 
 void copy_tensors(const TensorMap& from, const TensorMap& into, const std::string& what) {

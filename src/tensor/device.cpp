@@ -45,6 +45,18 @@ at::Device parse_device(const std::string& name) {
   return at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(index));
 }
 
+at::Device device_of_process(const std::string& name, int64_t local_rank) {
+  const at::Device device = parse_device(name);
+  if (!device.is_cuda() || name.find(':') != std::string::npos) return device;
+  const int64_t count = at::detail::getCUDAHooks().deviceCount();
+  if (local_rank >= count) {
+    usage_error("this is process ", local_rank, " of its machine (LOCAL_RANK, SLURM_LOCALID, ",
+                "OMPI_COMM_WORLD_LOCAL_RANK), but the machine shows ", count,
+                " CUDA devices; start at most as many processes as there are devices");
+  }
+  return {at::kCUDA, static_cast<c10::DeviceIndex>(local_rank)};
+}
+
 void set_threads(int count) {
   if (count > 0) at::set_num_threads(count);
 }

@@ -15,11 +15,16 @@ using json = nlohmann::json;
 namespace {
 
 constexpr const char* kTemporaryMark = ".tmp";
+constexpr const char* kAsideMark = ".aside";
 
 std::string name_of_step(int64_t step) {
   char text[32];
   std::snprintf(text, sizeof text, "step-%08lld", static_cast<long long>(step));
   return text;
+}
+
+int64_t step_of_name(const std::string& name) {
+  return std::atoll(name.c_str() + std::string("step-").size());
 }
 
 // Names of the checkpoints in `folder`, oldest first, whole or not.
@@ -28,7 +33,7 @@ std::vector<std::string> checkpoint_names(const fs::path& folder) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    if (entry.is_directory() && name.starts_with("step-") && !name.ends_with(kTemporaryMark))
+    if (entry.is_directory() && name.starts_with("step-") && name.find('.') == std::string::npos)
       names.push_back(name);
   }
   std::sort(names.begin(), names.end());
@@ -74,15 +79,19 @@ void save_checkpoint(const fs::path& folder, int64_t step, const Checkpoint& che
   }
 }
 
+fs::path checkpoint_path(const fs::path& folder, int64_t step) {
+  return folder / name_of_step(step);
+}
+
 void mark_best(const fs::path& folder, int64_t step) {
   write_file(folder / "best", name_of_step(step) + "\n");
 }
 
-void remove_old_checkpoints(const fs::path& folder, int64_t keep_last) {
+void remove_old_checkpoints(const fs::path& folder, int64_t keep_last, int64_t keep_every) {
   const std::vector<std::string> names = checkpoint_names(folder);
   const std::string best = read_pointer(folder / "best");
   for (size_t i = 0; i + static_cast<size_t>(std::max<int64_t>(1, keep_last)) < names.size(); ++i) {
-    if (names[i] == best) continue;
+    if (names[i] == best || (keep_every > 0 && step_of_name(names[i]) % keep_every == 0)) continue;
     // The manifest goes first: a removal that is cut short leaves a checkpoint that is visibly broken.
     std::error_code ignored;
     fs::remove(folder / names[i] / kManifestName, ignored);
@@ -90,11 +99,24 @@ void remove_old_checkpoints(const fs::path& folder, int64_t keep_last) {
   }
 }
 
+void set_aside_later_checkpoints(const fs::path& folder, const std::string& name) {
+  for (const std::string& other : checkpoint_names(folder)) {
+    if (other <= name) continue;
+    fs::path aside = folder / (other + kAsideMark);
+    for (int i = 2; fs::exists(aside); ++i) aside = folder / cat(other, kAsideMark, i);
+    fs::rename(folder / other, aside);
+    log_warning(cat("checkpoint ", other, " is set aside as ", aside.filename().string()));
+  }
+  write_file(folder / "latest", name + "\n");
+}
+
 std::optional<fs::path> newest_checkpoint(const fs::path& folder) {
   std::error_code error;
+  std::vector<fs::path> stale;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().filename().string().ends_with(kTemporaryMark)) fs::remove_all(entry.path(), error);
+    if (entry.path().filename().string().ends_with(kTemporaryMark)) stale.push_back(entry.path());
   }
+  for (const fs::path& path : stale) fs::remove_all(path, error);
   std::vector<std::string> names = checkpoint_names(folder);
   for (auto name = names.rbegin(); name != names.rend(); ++name) {
     const std::string problem = manifest_problem(folder / *name);

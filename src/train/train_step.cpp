@@ -1,83 +1,95 @@
 #include "elf/train/train_step.h"
 
+#include <ATen/ATen.h>
+
 #include <cmath>
 
-#include "elf/data/masks.h"
-#include "elf/flow/objective.h"
-#include "elf/model/model_dir.h"
 #include "elf/optim/grad_clip.h"
+#include "faults.h"
 
 namespace elf {
 namespace {
 
-// Sums over micro-batches; stays on the device until the step is done.
-struct Sums {
-  at::Tensor values;  // ce_sum, l2_sum, ce_positions, l2_positions, correct
+// One row a micro-batch; stays on the device until the step is done.
+enum Column { kCeSum, kL2Sum, kCePositions, kL2Positions, kCorrect, kColumns };
 
-  void add(const Loss& loss) {
-    const at::Tensor some = at::stack({loss.ce_sum, loss.l2_sum, loss.ce_positions.to(at::kFloat),
-                                       loss.l2_positions.to(at::kFloat), loss.correct.to(at::kFloat)});
-    values = values.defined() ? values + some : some;
-  }
-};
+at::Tensor row_of(const Loss& loss) {
+  return at::stack({loss.ce_sum, loss.l2_sum, loss.ce_positions.to(at::kFloat),
+                    loss.l2_positions.to(at::kFloat), loss.correct.to(at::kFloat)});
+}
 
 double share(double part, double whole) {
   return whole > 0 ? part / whole : 0;
 }
 
+// Dataset rows of the micro-batches whose sums are not finite, of all ranks; the first few of each.
+std::vector<int64_t> rows_not_finite(Ranks& ranks, const std::vector<Batch>& batches,
+                                     const at::Tensor& sums) {
+  constexpr int64_t kShown = 8;
+  std::vector<double> places(static_cast<size_t>(kShown * ranks.size()), 0);  // row + 1; 0 = nothing
+  int64_t count = 0;
+  for (size_t i = 0; i < batches.size(); ++i) {
+    if (at::isfinite(sums[static_cast<int64_t>(i)]).all().item<bool>()) continue;
+    for (const int64_t row : batches[i].rows) {
+      if (count < kShown)
+        places[static_cast<size_t>(kShown * ranks.rank() + count++)] = static_cast<double>(row + 1);
+    }
+  }
+  std::vector<int64_t> rows;
+  for (const double place : ranks.sum(places)) {
+    if (place > 0) rows.push_back(static_cast<int64_t>(place) - 1);
+  }
+  return rows;
+}
+
 }  // namespace
 
-Batch to(const Batch& batch, at::Device device) {
-  Batch moved = batch;
-  moved.ids = batch.ids.to(device);
-  moved.valid_mask = batch.valid_mask.to(device);
-  moved.cond_mask = batch.cond_mask.to(device);
-  return moved;
-}
-
-at::Tensor encode_batch(LatentCodec& codec, const Batch& batch, const at::Tensor& label_drop) {
-  return codec.encode(batch.ids, encoder_mask(batch.valid_mask, batch.cond_mask, label_drop));
-}
-
-StepReport train_step(Learner& learner, const RunConfig& config, const std::vector<Batch>& batches,
-                      const DrawFunction& draws, double lr) {
+StepReport train_step(Learner& learner, const StepInput& input) {
   const ParamList& parameters = learner.network.parameters();
   for (const ParamRef& parameter : parameters) parameter.tensor.mutable_grad().reset();
 
-  double positions = 0, all_positions = 0;
-  for (const Batch& batch : batches) {
-    positions += loss_mask({{}, batch.ids, batch.valid_mask, batch.cond_mask}, config.flow.pad_token)
-                     .sum()
-                     .item<double>();
-    all_positions += static_cast<double>(batch.ids.numel());
+  enum { kWeight, kValid, kSize };
+  std::vector<double> part(3, 0);
+  for (const Batch& batch : input.batches) {
+    part[kWeight] += learner.objective.weight(batch);
+    part[kValid] += batch.valid_mask.sum().item<double>();
+    part[kSize] += static_cast<double>(batch.ids.numel());
   }
-  const at::Device device = parameters.front().tensor.device();
-  Sums sums;
-  for (const Batch& host_batch : batches) {
-    const Batch batch = to(host_batch, device);
-    const StepDraws step_draws = to(draws(host_batch), device);
-    const ObjectiveInput input{encode_batch(learner.codec, batch, step_draws.label_drop), batch.ids,
-                               batch.valid_mask, batch.cond_mask};
-    const Loss loss =
-        objective(learner.network, Model::network_traits(config), input, step_draws, config.flow, positions);
+  const std::vector<double> whole = learner.ranks.sum(part);
+  std::vector<at::Tensor> sums;
+  for (const Batch& batch : input.batches) {
+    Loss loss = learner.objective.loss(batch, input.step, whole[kWeight]);
+    if (fault_at("nan_loss", input.step + 1)) loss = spoilt(loss);
+    if (sums.size() + 1 == input.batches.size()) loss.total = learner.sync.last_of_step(loss.total);
     loss.total.backward();
-    sums.add(loss);
+    sums.push_back(row_of(loss));
   }
-  const at::Tensor norm = clip_gradients(parameters, config.optimizer.grad_clip);
+  const at::Tensor norm = clip_gradients(parameters, learner.grad_clip);
 
-  const at::Tensor read = at::cat({sums.values, norm.reshape({1}).to(sums.values.scalar_type())})
-                              .to(at::kCPU, at::kDouble);  // the step's one synchronisation
-  const double* value = read.data_ptr<double>();
-  StepReport report{.loss = share(value[0] + value[1], positions),
-                    .l2_loss = share(value[1], value[3]),
-                    .ce_loss = share(value[0], value[2]),
-                    .accuracy = share(value[4], value[2]),
-                    .grad_norm = value[5],
-                    .pad_fraction = 1 - share(positions, all_positions)};
-  report.finite = std::isfinite(report.loss) && std::isfinite(report.grad_norm);
+  const at::Tensor rows = at::stack(sums);
+  const at::Tensor read =
+      at::cat({rows.flatten(), norm.reshape({1}).to(rows.scalar_type())}).to(at::kCPU, at::kDouble);
+  const at::Tensor table =
+      read.narrow(0, 0, rows.numel()).reshape({-1, kColumns});  // the one synchronisation
+  const at::Tensor own = table.sum(0);
+  const double grad_norm = read[-1].item<double>();
+  std::vector<double> own_sums(own.data_ptr<double>(), own.data_ptr<double>() + kColumns);
+  own_sums.push_back(std::isfinite(grad_norm) ? 0 : 1);
+  own_sums.push_back(input.stop_requested && input.stop_requested() ? 1 : 0);
+  const std::vector<double> total = learner.ranks.sum(own_sums);
+  StepReport report{.loss = share(total[kCeSum] + total[kL2Sum], whole[kWeight]),
+                    .l2_loss = share(total[kL2Sum], total[kL2Positions]),
+                    .ce_loss = share(total[kCeSum], total[kCePositions]),
+                    .accuracy = share(total[kCorrect], total[kCePositions]),
+                    .grad_norm = grad_norm,
+                    .pad_fraction = 1 - share(whole[kValid], whole[kSize]),
+                    .stop = total[kColumns + 1] > 0};
+  report.finite = std::isfinite(report.loss) && total[kColumns] == 0;
   if (report.finite) {
-    learner.optimizer.step(lr);
+    learner.optimizer.step(input.lr);
     learner.ema.update();
+  } else {
+    report.bad_rows = rows_not_finite(learner.ranks, input.batches, table);
   }
   return report;
 }

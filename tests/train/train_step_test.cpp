@@ -89,6 +89,13 @@ class TrainSteps : public ::testing::Test {
     return learning_rate(config_.optimizer, 256, step, 100, config_.optimizer.warmup_steps);
   }
 
+  // A step on these batches with these random numbers in place of keyed ones.
+  StepReport step(const std::vector<Batch>& batches, const DrawFunction& draw, double lr) {
+    FlowObjective objective(*network_, codec_, config_, draw);
+    Learner learner{*network_, *optimizer_, *ema_, objective, config_.optimizer.grad_clip, alone_, sync_};
+    return train_step(learner, {batches, 0, lr});
+  }
+
   void expect_final() {
     const TensorMap weights = network_->state();
     for (const auto& [name, average] : ema_->averages()) {
@@ -104,6 +111,8 @@ class TrainSteps : public ::testing::Test {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Ema> ema_;
   StoredCodec codec_;
+  Ranks alone_;
+  GradientSync sync_{alone_, {}};
 };
 
 class AccumulatedTrainSteps : public TrainSteps {
@@ -112,13 +121,12 @@ class AccumulatedTrainSteps : public TrainSteps {
 };
 
 TEST_F(TrainSteps, EqualThePublishedOnes) {
-  Learner learner{*network_, *optimizer_, *ema_, codec_};
-  int64_t step = 0;
+  int64_t done = 0;
   for (const nlohmann::json& expected : about_["steps"]) {
     const int k = expected["batch"];
-    EXPECT_NEAR(lr(step), expected["lr_used"].get<double>(), 1e-9);
-    const StepReport report = train_step(
-        learner, config_, {batch(k)}, [&](const Batch&) { return draws(k); }, lr(step++));
+    EXPECT_NEAR(lr(done), expected["lr_used"].get<double>(), 1e-9);
+    const StepReport report = step(
+        {batch(k)}, [&](const Batch&, int64_t) { return draws(k); }, lr(done++));
     EXPECT_NEAR(report.loss, expected["loss"].get<double>(), 1e-4) << "batch " << k;
     EXPECT_NEAR(report.ce_loss, expected["ce_loss"].get<double>(), 1e-4) << "batch " << k;
     EXPECT_NEAR(report.l2_loss, expected["l2_loss"].get<double>(), 1e-4) << "batch " << k;
@@ -159,9 +167,8 @@ TEST_F(TrainSteps, MicroBatchesGiveTheStepOfTheWholeBatch) {
   const auto rows = [](const at::Tensor& tensor, int64_t first, int64_t count) {
     return tensor.narrow(0, first, count);
   };
-  Learner learner{*network_, *optimizer_, *ema_, codec_};
-  train_step(
-      learner, config_, {whole}, [&](const Batch&) { return all; }, 0.0);
+  step(
+      {whole}, [&](const Batch&, int64_t) { return all; }, 0.0);
   std::vector<at::Tensor> expected;
   for (const ParamRef& parameter : network_->parameters())
     expected.push_back(parameter.tensor.grad().clone());
@@ -175,7 +182,7 @@ TEST_F(TrainSteps, MicroBatchesGiveTheStepOfTheWholeBatch) {
                      {first},
                      {}});
   }
-  const DrawFunction part_draws = [&](const Batch& part) {
+  const DrawFunction part_draws = [&](const Batch& part, int64_t) {
     const int64_t first = part.samples.front(), count = part.size();
     codec_.latents = rows(latents, first, count);
     return StepDraws{rows(all.time, first, count),        rows(all.eps, first, count),
@@ -183,7 +190,7 @@ TEST_F(TrainSteps, MicroBatchesGiveTheStepOfTheWholeBatch) {
                      rows(all.decoder_eps, first, count), rows(all.self_cond, first, count),
                      rows(all.w, first, count),           rows(all.label_drop, first, count)};
   };
-  train_step(learner, config_, parts, part_draws, 0.0);
+  step(parts, part_draws, 0.0);
   for (size_t i = 0; i < expected.size(); ++i) {
     const ParamRef& parameter = network_->parameters()[i];
     EXPECT_TRUE(test::close_to_largest(parameter.tensor.grad(), expected[i], 1e-5)) << parameter.name;
@@ -194,11 +201,10 @@ TEST_F(TrainSteps, NonFiniteLossChangesNothing) {
   const TensorMap before = network_->state();
   std::map<std::string, at::Tensor> copies;
   for (const auto& [name, tensor] : before) copies[name] = tensor.clone();
-  Learner learner{*network_, *optimizer_, *ema_, codec_};
   const Batch rows = batch(1);
   codec_.latents = at::full_like(codec_.latents, std::numeric_limits<float>::quiet_NaN());
-  const StepReport report = train_step(
-      learner, config_, {rows}, [&](const Batch&) { return draws(1); }, 0.01);
+  const StepReport report = step(
+      {rows}, [&](const Batch&, int64_t) { return draws(1); }, 0.01);
   EXPECT_FALSE(report.finite);
   EXPECT_EQ(optimizer_->steps(), 0);
   for (const auto& [name, tensor] : network_->state())

@@ -11,6 +11,7 @@
 #include "elf/config/latents_config.h"
 #include "elf/config/optimizer_config.h"
 #include "elf/config/sampling_config.h"
+#include "elf/config/train_config.h"
 
 namespace elf {
 
@@ -33,6 +34,8 @@ inline constexpr NamedValue<OptimizerKind> kOptimizerKindNames[] = {{"muon", Opt
                                                                     {"adamw", OptimizerKind::kAdamW}};
 inline constexpr NamedValue<LrSchedule> kLrScheduleNames[] = {
     {"constant", LrSchedule::kConstant}, {"cosine", LrSchedule::kCosine}, {"linear", LrSchedule::kLinear}};
+inline constexpr NamedValue<Precision> kPrecisionNames[] = {
+    {"auto", Precision::kAuto}, {"float32", Precision::kFloat32}, {"bf16", Precision::kBf16}};
 inline constexpr NamedValue<SamplerKind> kSamplerKindNames[] = {{"sde", SamplerKind::kSde},
                                                                 {"ode", SamplerKind::kOde}};
 inline constexpr NamedValue<TimeGrid> kTimeGridNames[] = {
@@ -60,6 +63,9 @@ constexpr const auto& enum_names(OptimizerKind) {
 }
 constexpr const auto& enum_names(LrSchedule) {
   return kLrScheduleNames;
+}
+constexpr const auto& enum_names(Precision) {
+  return kPrecisionNames;
 }
 constexpr const auto& enum_names(SamplerKind) {
   return kSamplerKindNames;

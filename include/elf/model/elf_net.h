@@ -62,6 +62,11 @@ class ElfNet : public Denoiser {
   // by this key. Without a key: none.
   void set_dropout(std::optional<nn::DropoutKey> key) { dropout_ = std::move(key); }
 
+  // Blocks in bfloat16 (autocast), everything before and after them in float32.
+  void set_bfloat16_blocks(bool on) { bfloat16_blocks_ = on; }
+  // Blocks keep only their inputs for the backward pass and run again in it: the same gradients, less memory.
+  void set_recompute(bool on) { recompute_ = on; }
+
   // For tests and inspection: while set, every forward puts its intermediates into `trace` (self_cond_proj,
   // text_proj, t_embedding, w_embedding, with_prefix, block<i> and
   // block<i>.{norm1,attn,norm2,mlp,q_normed,k_normed,q_rotated,k_rotated}, features, final_norm). nullptr:
@@ -73,13 +78,15 @@ class ElfNet : public Denoiser {
     at::Tensor norm1, norm2;
     nn::Attention attn;
     nn::SwiGlu mlp;
+    std::vector<at::Tensor> weights;  // all of the above
   };
 
   void bind_weights();
   void check(const DenoiserInput& input) const;
   std::vector<at::Tensor> prefix_tokens(const DenoiserInput& input);
+  at::Tensor run_blocks(at::Tensor x, int64_t prefix, const at::Tensor& key_mask, bool dropout);
   at::Tensor run_block(int64_t index, const at::Tensor& x, int64_t prefix, const at::Tensor& key_mask,
-                       bool dropout);
+                       const nn::DropoutKey* dropout);
   void record(const std::string& name, const at::Tensor& value);
   void record_heads(int64_t index, const at::Tensor& normed, int64_t prefix);
 
@@ -94,6 +101,7 @@ class ElfNet : public Denoiser {
   at::Tensor proj_kernel_, proj_bias_, unembed_kernel_, unembed_bias_;
   nn::RopeTable rope_;
   std::optional<nn::DropoutKey> dropout_;
+  bool bfloat16_blocks_ = false, recompute_ = false;
   TensorMap* trace_ = nullptr;
 };
 

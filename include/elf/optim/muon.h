@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "elf/dist/ranks.h"
 #include "elf/optim/optimizer.h"
 
 namespace elf {
@@ -17,8 +18,10 @@ at::Tensor newton_schulz(const at::Tensor& x, int64_t iterations = 5);
 
 class Muon final : public Optimizer {
  public:
-  // Every parameter must be a matrix (ParamRef::is_matrix). `momentum` b in [0, 1).
-  Muon(const ParamList& matrices, double momentum);
+  // Every parameter must be a matrix (ParamRef::is_matrix). `momentum` b in [0, 1). Several `ranks` divide
+  // the matrices of each group among them, so that each is orthogonalised once, and exchange the results; the
+  // momentum, cheap to update, is whole on every rank. Null: alone.
+  Muon(const ParamList& matrices, double momentum, Ranks* ranks = nullptr);
   TensorMap state() const override;
   void apply(double lr, int64_t k) override;
 
@@ -30,8 +33,13 @@ class Muon final : public Optimizer {
     at::Tensor momentum;  // [n, R, C]
     double scale;         // sqrt(max(1, fan_out / fan_in))
   };
+  // NewtonSchulz of look_ahead [n, R, C], each matrix on one rank. `turn` says where the first part goes, so
+  // that groups of few matrices do not all fall to the first rank.
+  at::Tensor orthogonalised(const at::Tensor& look_ahead, int64_t turn) const;
+
   std::vector<Group> groups_;
   double momentum_;
+  Ranks* ranks_;
 };
 
 }  // namespace elf

@@ -11,6 +11,8 @@
 
 namespace elf {
 
+class Ranks;
+
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -38,8 +40,10 @@ class Optimizer {
   int64_t steps_ = 0;
 };
 
-// kMuon: Muon for the matrices and Nesterov Adam for the rest; kAdamW: AdamW for all.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const ParamList& params);
+// kMuon: Muon for the matrices (its work divided among `ranks`, null: alone) and Nesterov Adam for the rest;
+// kAdamW: AdamW for all.
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const ParamList& params,
+                                          Ranks* ranks = nullptr);
 
 // Copies `from` into the tensors of the same names of `into`, after checking that names and shapes are the
 // same in both. `what` begins the message: "optimiser state". Throws Error (usage) listing all differences.

@@ -3,6 +3,7 @@
 
 #include <c10/core/Device.h>
 
+#include <cstdint>
 #include <string>
 
 namespace elf {
@@ -10,6 +11,10 @@ namespace elf {
 // "auto" (CUDA when there is a usable one, else the CPU), "cpu", "cuda" or "cuda:N".
 // Throws Error (usage) for another name or a device that is not there.
 at::Device parse_device(const std::string& name);
+
+// The same for one of several processes on this machine: "auto" and "cuda" mean the device with the number
+// `local_rank`. Throws Error (usage) naming the launcher's variables when there are fewer devices.
+at::Device device_of_process(const std::string& name, int64_t local_rank);
 
 // Threads of one operation; 0 = as many as there are cores. Call before the first tensor operation.
 void set_threads(int count);

@@ -24,11 +24,19 @@ struct Checkpoint {
 // checkpoints before stay good.
 void save_checkpoint(const std::filesystem::path& folder, int64_t step, const Checkpoint& checkpoint);
 
+// Where the checkpoint of `step` lies, or would.
+std::filesystem::path checkpoint_path(const std::filesystem::path& folder, int64_t step);
+
 // Points `best` at the checkpoint of `step`.
 void mark_best(const std::filesystem::path& folder, int64_t step);
 
-// Removes all but the `keep_last` newest checkpoints and the one `best` names.
-void remove_old_checkpoints(const std::filesystem::path& folder, int64_t keep_last);
+// Removes all but the `keep_last` newest checkpoints, those of steps that `keep_every` divides (0: none) and
+// the one `best` names.
+void remove_old_checkpoints(const std::filesystem::path& folder, int64_t keep_last, int64_t keep_every = 0);
+
+// Renames the checkpoints after `name` to NAME.aside, where nothing looks for them, and points `latest` at
+// `name`: for going on from an earlier one without losing those.
+void set_aside_later_checkpoints(const std::filesystem::path& folder, const std::string& name);
 
 // The newest whole checkpoint; each broken one is skipped with a log line that says why. Nothing when the
 // folder holds no checkpoint; throws Error (usage) when it holds some and none is whole. Temporary left-overs

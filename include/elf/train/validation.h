@@ -6,6 +6,7 @@
 
 #include "elf/config/run_config.h"
 #include "elf/data/dataset.h"
+#include "elf/dist/ranks.h"
 #include "elf/model/elf_net.h"
 #include "elf/model/latent_codec.h"
 
@@ -20,8 +21,9 @@ struct ValidationReport {
 };
 
 // Each row goes through both branches once, so every row counts in both terms. Draws are keyed by (seed,
-// row). No gradients.
+// row). No gradients. The batches are divided among the ranks and their sums added in the order of the
+// batches: every number of ranks gives the same figures.
 ValidationReport run_validation(ElfNet& network, LatentCodec& codec, const Dataset& data, int64_t pad_id,
-                                const RunConfig& config);
+                                const RunConfig& config, Ranks& ranks);
 
 }  // namespace elf

@@ -1,0 +1,53 @@
+#include "elf/train/training_objective.h"
+
+#include <ATen/ATen.h>
+
+#include "elf/data/masks.h"
+#include "elf/model/model_dir.h"
+
+namespace elf {
+
+Batch to(const Batch& batch, at::Device device) {
+  Batch moved = batch;
+  moved.ids = batch.ids.to(device);
+  moved.valid_mask = batch.valid_mask.to(device);
+  moved.cond_mask = batch.cond_mask.to(device);
+  return moved;
+}
+
+at::Tensor encode_batch(LatentCodec& codec, const Batch& batch, const at::Tensor& label_drop) {
+  return codec.encode(batch.ids, encoder_mask(batch.valid_mask, batch.cond_mask, label_drop));
+}
+
+FlowObjective::FlowObjective(ElfNet& network, LatentCodec& codec, const RunConfig& config, DrawFunction draws)
+    : network_(network), codec_(codec), config_(config), draws_(std::move(draws)) {
+  if (draws_) return;
+  draws_ = [this](const Batch& batch, int64_t step) {
+    return draw_step(config_.flow, {batch.length(), config_.model.latent_dim}, config_.train.seed, step,
+                     batch.samples);
+  };
+}
+
+double FlowObjective::weight(const Batch& batch) const {
+  return loss_mask({{}, batch.ids, batch.valid_mask, batch.cond_mask}, config_.flow.pad_token)
+      .sum()
+      .item<double>();
+}
+
+Loss FlowObjective::loss(const Batch& host_batch, int64_t step, double whole) {
+  const at::Device device = network_.parameters().front().tensor.device();
+  if (config_.model.dropout > 0)
+    network_.set_dropout(nn::DropoutKey{config_.train.seed, step, host_batch.samples});
+  const Batch batch = to(host_batch, device);
+  const StepDraws draws = to(draws_(host_batch, step), device);
+  const ObjectiveInput input{encode_batch(codec_, batch, draws.label_drop), batch.ids, batch.valid_mask,
+                             batch.cond_mask};
+  return objective(network_, Model::network_traits(config_), input, draws, config_.flow, whole);
+}
+
+std::unique_ptr<TrainingObjective> make_training_objective(const RunConfig& config, ElfNet& network,
+                                                           LatentCodec& codec) {
+  return std::make_unique<FlowObjective>(network, codec, config);
+}
+
+}  // namespace elf

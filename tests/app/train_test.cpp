@@ -1,0 +1,381 @@
+// elf-train as a long run meets the world: stopped, killed, filled up, restarted, started twice.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+
+#include "elf/tensor/safetensors.h"
+#include "support/tiny_run.h"
+
+namespace elf {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::Outcome;
+using test::slurp;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class LongRun : public test::TinyRun {
+ protected:
+  static std::vector<int> logged_steps(const std::string& run_name) {
+    std::vector<int> steps;
+    for (const json& line : metrics(run_name)) {
+      if (line.contains("loss")) steps.push_back(line["step"]);
+    }
+    return steps;
+  }
+  static std::vector<int> up_to(int last) {
+    std::vector<int> steps;
+    for (int i = 1; i <= last; ++i) steps.push_back(i);
+    return steps;
+  }
+};
+
+// Field cases 10, 12 and 21: data order, randomness (dropout is on) and averages go on exactly.
+TEST_F(LongRun, VerifyResumeSaysEqual) {
+  const Outcome outcome =
+      must("elf-train --config run.yaml --verify-resume 20 --json --out checked --set train.valid_every=5");
+  const json verdict = json::parse(outcome.out);
+  EXPECT_TRUE(verdict.at("equal")) << verdict;
+  EXPECT_GT(verdict.at("tensors"), 100);
+  EXPECT_TRUE(verdict.at("different").empty());
+  EXPECT_FALSE(fs::exists(folder_ / "checked.verify-resume"));
+  EXPECT_FALSE(fs::exists(folder_ / "checked"));
+}
+
+// The proof can fail: one piece of state left out at resume is found.
+TEST_F(LongRun, VerifyResumeFindsWhatIsForgotten) {
+  for (const char* piece : {"optimizer", "ema"}) {
+    const Outcome outcome = tool(std::string("export ELF_FAULTS=forget_") + piece +
+                                 "@10; elf-train --config run.yaml --verify-resume 20 --json --out checked");
+    EXPECT_EQ(outcome.code, 3) << outcome.err;
+    const json verdict = json::parse(outcome.out);
+    EXPECT_FALSE(verdict.at("equal"));
+    EXPECT_THAT(verdict.at("different").dump(), HasSubstr(std::string(piece) + "/"));
+  }
+}
+
+TEST_F(LongRun, MetricsHaveEachStepOnce) {
+  EXPECT_EQ(tool("elf-train --config run.yaml --out once --stop-after 7").code, 85);
+  // Killed behind its last checkpoint: the lines of steps 8 to 11 are written again by the next start.
+  EXPECT_EQ(tool("ELF_FAULTS=kill_step@12 elf-train --config run.yaml --out once").code, 137);
+  EXPECT_EQ(logged_steps("once"), up_to(11));
+  must("elf-train --config run.yaml --out once");
+  EXPECT_EQ(logged_steps("once"), up_to(20));
+}
+
+// Field case 31.
+TEST_F(LongRun, OneBadStepIsSkipped) {
+  const Outcome outcome = must("ELF_FAULTS=nan_loss@5 elf-train --config run.yaml --out skipped");
+  EXPECT_THAT(outcome.err, HasSubstr("step 5: the denoise loss is not finite (rows "));
+  EXPECT_EQ(last_metrics("skipped").at("skipped_steps"), 1);
+  for (const auto& [name, tensor] : read_safetensors(checkpoint("skipped", 20) / "model.safetensors"))
+    EXPECT_TRUE(at::isfinite(tensor).all().item<bool>()) << name;
+}
+
+TEST_F(LongRun, ThreeBadStepsEndTheRun) {
+  const Outcome outcome =
+      tool("ELF_FAULTS=nan_loss@5-7 elf-train --config run.yaml --out bad --set train.save_every=1");
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("step 7: the denoise loss was not finite 3 times in a row (rows "));
+  EXPECT_EQ(latest("bad"), "step-00000004");
+  EXPECT_THAT(outcome.err, HasSubstr("the last checkpoint is of step 4"));
+}
+
+// Field case 15, by the tool: the best and the patience survive the restart.
+TEST_F(LongRun, BestAndPatienceSurviveARestart) {
+  const std::string command =
+      "ELF_FAULTS=valid_loss@1:value=5,valid_loss@2:value=3,valid_loss@3-9:value=4 elf-train --config "
+      "run.yaml "
+      "--out patient --set train.valid_every=1 --set train.save_every=1 --set train.patience=3 "
+      "--set train.keep_last=1";
+  EXPECT_EQ(tool(command + " --stop-after 3").code, 85);
+  const Outcome outcome = must(command);
+  EXPECT_EQ(slurp(folder_ / "patient/checkpoints/best"), "step-00000002\n");
+  EXPECT_TRUE(fs::exists(checkpoint("patient", 2) / "ema.safetensors"));
+  EXPECT_EQ(latest("patient"), "step-00000005");
+  EXPECT_THAT(outcome.err, HasSubstr("has not improved 3 times; the best was at step 2"));
+}
+
+// Field case 16, thirty times: at most one save is lost, and the end is that of an undisturbed run.
+TEST_F(LongRun, KilledAtRandomMoments) {
+  const std::string run =
+      "elf-train --config run.yaml --set train.steps=1000 --set train.log_every=50 --out ";
+  int last_saved = 0;
+  for (int i = 0; i < 30; ++i) {
+    // At least one save, then a moment more or less; every fifth time before anything is saved.
+    const std::string pause = std::to_string(0.004 * ((i * 17) % 30));
+    const std::string wait =
+        i % 5 == 4
+            ? "sleep 0.5"
+            : "for i in $(seq 500); do [ killed/checkpoints/latest -nt mark ] && break; sleep 0.02; done";
+    const Outcome outcome =
+        tool("touch mark; " + run + "killed --set train.save_every=1 --set train.keep_last=3 & pid=$!; " +
+             wait + "; sleep " + pause + "; kill -9 $pid; wait $pid");
+    if (outcome.code == 0) break;  // it had finished
+    ASSERT_EQ(outcome.code, 137) << outcome.err;
+    if (latest("killed").empty()) continue;
+    const int saved = std::stoi(latest("killed").substr(5));
+    EXPECT_GE(saved, last_saved);
+    last_saved = saved;
+  }
+  EXPECT_GT(last_saved, 20);
+  must(run + "killed --set train.keep_last=3");
+  must(run + "undisturbed");
+  expect_equal_checkpoints(checkpoint("killed", 1000), checkpoint("undisturbed", 1000));
+  for (const auto& entry : fs::directory_iterator(folder_ / "killed/checkpoints"))
+    EXPECT_THAT(entry.path().string(), Not(HasSubstr(".tmp")));
+}
+
+// A full disk, by the limit on the size of a file: what was saved before stays good.
+TEST_F(LongRun, AFileSizeLimitLeavesTheOldCheckpoint) {
+  EXPECT_EQ(tool("elf-train --config run.yaml --out full --stop-after 3").code, 85);
+  const Outcome outcome = tool(
+      "ulimit -f 16; trap '' XFSZ; elf-train --config run.yaml --out full "
+      "--set train.save_every=5 --set train.tensorboard=false");
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("the one before is untouched"));
+  EXPECT_THAT(outcome.err, HasSubstr("File too large"));
+  EXPECT_EQ(latest("full"), "step-00000003");
+  must("elf-train --config run.yaml --out full");
+}
+
+TEST_F(LongRun, AFullDiskLeavesTheOldCheckpoint) {
+  const fs::path disk = folder_ / "disk";
+  fs::create_directories(disk);
+  if (tool("mount -t tmpfs -o size=450k tmpfs " + disk.string()).code != 0)
+    GTEST_SKIP() << "a small tmpfs cannot be mounted here";
+  const Outcome outcome = tool(
+      "elf-train --config run.yaml --out disk/run --set train.save_every=1 "
+      "--set train.keep_last=50; code=$?; cat disk/run/checkpoints/latest; exit $code");
+  tool("cp -r disk/run saved-from-full-disk; umount " + disk.string());
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("No space left on device"));
+  EXPECT_THAT(outcome.out, HasSubstr("step-"));
+  const Outcome again = must("elf-train --config run.yaml --out saved-from-full-disk");
+  EXPECT_THAT(again.err, HasSubstr("resuming"));
+}
+
+TEST_F(LongRun, SignalsSaveAndSayWhich) {
+  for (const std::string signal : {"TERM", "USR1", "INT", "HUP"}) {
+    const std::string name = "stopped-by-" + signal;
+    const Outcome outcome = tool(
+        "elf-train --config run.yaml --set train.steps=20000 --set 'train.stop_signals=TERM USR1 HUP' "
+        "--out " +
+        name + " & pid=$!; for i in $(seq 200); do grep -q loss " + name +
+        "/metrics.jsonl 2>/dev/null && break; sleep 0.05; done; kill -" + signal + " $pid; wait $pid");
+    EXPECT_EQ(outcome.code, 85) << signal << "\n" << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("stopped by SIG" + signal));
+    EXPECT_FALSE(latest(name).empty());
+  }
+  const Outcome unknown = tool("elf-train --config run.yaml --set train.stop_signals=KILL --out never");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("train.stop_signals: found 'KILL'"));
+}
+
+TEST_F(LongRun, ASecondInterruptLeavesAtOnce) {
+  const Outcome outcome = tool(
+      "ELF_FAULTS=sleep_step@3:value=30 elf-train --config run.yaml --out impatient & pid=$!; "
+      "for i in $(seq 200); do grep -q loss impatient/metrics.jsonl 2>/dev/null && break; sleep 0.05; done; "
+      "sleep 0.5; kill -INT $pid; sleep 0.5; kill -INT $pid; wait $pid");
+  EXPECT_EQ(outcome.code, 130) << outcome.err;
+}
+
+TEST_F(LongRun, TwoTrainersInOneFolderAreRefused) {
+  const Outcome outcome = tool(
+      "ELF_FAULTS=sleep_step@3:value=60 elf-train --config run.yaml --out shared & first=$!; "
+      "for i in $(seq 200); do grep -q loss shared/metrics.jsonl 2>/dev/null && break; sleep 0.05; done; "
+      "elf-train --config run.yaml --out shared; code=$?; kill -9 $first; exit $code");
+  EXPECT_EQ(outcome.code, 2) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("another trainer works here (host "));
+  must("elf-train --config run.yaml --out shared");  // a process that was killed holds nothing
+}
+
+TEST_F(LongRun, FoldersOfOtherRunsAreRefused) {
+  must("elf-train --config run.yaml --out mine");
+  const auto refused = [](const std::string& options, const std::string& part) {
+    const Outcome outcome = tool("elf-train --config run.yaml " + options);
+    EXPECT_EQ(outcome.code, 2) << options << "\n" << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(part)) << options;
+  };
+  refused("--out mine --resume never", "holds a run already");
+  refused("--out mine --set model.depth=3", "another `model:` section");
+  refused("--out fresh --resume none", "no such checkpoint or run");
+  refused("--out fresh --resume mine/checkpoints", "name one of those in it: step-00000020");
+  refused("--out docs.txt/run", "cannot be made");
+  must("elf-prepare corpus --input docs.txt --tokenizer words --max-length 8 --out other.h5");
+  refused("--out mine --set data.train=other.h5 --set train.steps=30", "another dataset");
+  // Without a checkpoint too: a run that was killed early is still a run.
+  fs::create_directories(folder_ / "early");
+  fs::copy(folder_ / "mine", folder_ / "early", fs::copy_options::recursive);
+  fs::remove_all(folder_ / "early/checkpoints");
+  refused("--out early --set model.depth=3", "another `model:` section");
+}
+
+TEST_F(LongRun, ResumesFromTheCheckpointNamed) {
+  must("elf-train --config run.yaml --out source --set train.save_every=5 --set train.keep_last=9");
+  must("elf-train --config run.yaml --out branch --resume source/checkpoints/step-00000010");
+  expect_equal_checkpoints(checkpoint("branch", 20), checkpoint("source", 20));
+  const Outcome back =
+      must("elf-train --config run.yaml --out source --resume source/checkpoints/step-00000010");
+  EXPECT_THAT(back.err, HasSubstr("step-00000020 is set aside"));
+  expect_equal_checkpoints(checkpoint("branch", 20), checkpoint("source", 20));
+  EXPECT_EQ(logged_steps("source"), up_to(20));
+}
+
+TEST_F(LongRun, ChangedSettingsAreTold) {
+  must("elf-train --config run.yaml --out changed --set train.steps=5");
+  const Outcome outcome = must(
+      "elf-train --config run.yaml --out changed --set optimizer.lr=1e-3 --set train.seed=5 "
+      "--set train.global_batch_size=8 --set flow.decoder_prob=0.3");
+  for (const char* change : {"optimizer.lr 0.002 -> 0.001", "train.seed 0 -> 5",
+                             "train.global_batch_size 16 -> 8", "flow.decoder_prob 0.2 -> 0.3"})
+    EXPECT_THAT(outcome.err, HasSubstr(change));
+  EXPECT_THAT(slurp(folder_ / "changed/log.txt"), HasSubstr("train.seed 0 -> 5"));
+  EXPECT_THAT(slurp(folder_ / "changed/config.yaml"), HasSubstr("global_batch_size: 8"));
+  must("elf-sample --model changed --num-samples 1");
+}
+
+TEST_F(LongRun, AFinishedRunSaysSo) {
+  must("elf-train --config run.yaml --out finished");
+  const std::string before = slurp(folder_ / "finished/metrics.jsonl");
+  const Outcome outcome = must("elf-train --config run.yaml --out finished");
+  EXPECT_THAT(outcome.err, HasSubstr("nothing to do"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("0%")));
+  EXPECT_EQ(slurp(folder_ / "finished/metrics.jsonl"), before);
+}
+
+TEST_F(LongRun, KeepsEveryNthAndTheLast) {
+  must(
+      "elf-train --config run.yaml --out kept --set train.save_every=2 --set train.keep_last=2 "
+      "--set train.keep_every=6 --set train.valid_every=20");
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder_ / "kept/checkpoints")) {
+    if (entry.is_directory()) names.insert(entry.path().filename().string());
+  }
+  EXPECT_THAT(names,
+              ::testing::ElementsAre("step-00000006", "step-00000012", "step-00000018", "step-00000020"));
+}
+
+// Saving beside training gives the same files as saving between steps.
+TEST_F(LongRun, SavingInTheBackgroundChangesNothing) {
+  must("elf-train --config run.yaml --out background --set train.save_every=1 --set train.keep_last=30");
+  must(
+      "elf-train --config run.yaml --out between --set train.save_every=1 --set train.keep_last=30 "
+      "--set train.save_in_background=false");
+  for (const int step : {1, 7, 20})
+    expect_equal_checkpoints(checkpoint("background", step), checkpoint("between", step));
+}
+
+TEST_F(LongRun, RecomputedBlocksChangeNothing) {
+  must("elf-train --config run.yaml --out kept-activations --set train.steps=5");
+  must("elf-train --config run.yaml --out recomputed --set train.steps=5 --set train.recompute=true");
+  expect_equal_checkpoints(checkpoint("recomputed", 5), checkpoint("kept-activations", 5));
+}
+
+TEST_F(LongRun, LogsOneLineAnInterval) {
+  const Outcome outcome = must("elf-train --config run.yaml --out logged --set train.log_every=5");
+  for (const char* step : {"step 5/20", "step 10/20", "step 15/20", "step 20/20"})
+    EXPECT_THAT(outcome.err, HasSubstr(step));
+  for (const char* part :
+       {"epoch ", "denoise ", "decode ", "lr ", "gradient ", "tokens/s", "MFU ", "GiB", " left"})
+    EXPECT_THAT(outcome.err, HasSubstr(part));
+  const json line = metrics("logged").at(0);
+  for (const char* key :
+       {"step", "epoch", "loss", "l2_loss", "ce_loss", "accuracy", "lr", "grad_norm", "tokens_per_second",
+        "mfu", "data_wait", "pad_fraction", "skipped_steps", "peak_memory_mib"})
+    EXPECT_TRUE(line.contains(key)) << key;
+}
+
+TEST_F(LongRun, SamplesAndScoresOnTheWay) {
+  const Outcome outcome = must(
+      "elf-train --config run.yaml --out sampled --set train.sample_every=10 --set train.sample_count=3 "
+      "--set train.save_every=10 --set 'train.hook=echo checkpoint $ELF_STEP; echo \"{\\\"gen_ppl\\\": "
+      "7}\"'");
+  int samples = 0, hooks = 0;
+  for (const json& line : metrics("sampled")) {
+    samples += line.contains("sample_entropy");
+    hooks += line.contains("gen_ppl");
+  }
+  EXPECT_EQ(samples, 2);
+  EXPECT_EQ(hooks, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("  | "));
+  // Sampling on the way moves nothing.
+  must("elf-train --config run.yaml --out unsampled");
+  expect_equal_checkpoints(checkpoint("sampled", 20), checkpoint("unsampled", 20));
+}
+
+TEST_F(LongRun, PerplexityAsTheBestNeedsAnEntropyFloor) {
+  const Outcome outcome = tool("elf-train --config run.yaml --out never --set train.best_metric=gen_ppl");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("train.best_min_entropy"));
+}
+
+// Field case 24.
+TEST_F(LongRun, FewerRowsThanABatchAreRefused) {
+  write_docs("three.txt", 3);
+  must("elf-prepare corpus --input three.txt --tokenizer words --max-length 8 --out three.h5");
+  const Outcome outcome = tool(
+      "elf-train --config run.yaml --out never --set data.train=three.h5 "
+      "--set train.global_batch_size=8");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("3 rows, fewer than one global batch of 8"));
+}
+
+// What the paper and its code say of each run.
+TEST_F(LongRun, PublishedConfigurations) {
+  struct Published {
+    const char* file;
+    double millions;
+    const char* epochs;
+    const char* length;
+    const char* pad;
+    const char* noise;
+  };
+  for (const Published& run : {Published{"elf-b-owt", 105, "5.0", "1024", "pad", "5.0"},
+                               {"elf-m-owt", 342, "4.0", "1024", "pad", "5.0"},
+                               {"elf-l-owt", 652, "3.0", "1024", "pad", "5.0"},
+                               {"elf-b-wmt14-de-en", 105, "100.0", "128", "eos", "1.0"},
+                               {"elf-b-xsum", 105, "100.0", "1088", "eos", "1.0"}}) {
+    const json plan = json::parse(must("elf-train --dry-run --json --config " ELF_TEST_DIR "/../configs/" +
+                                       std::string(run.file) + ".yaml")
+                                      .out);
+    const json& config = plan.at("config");
+    EXPECT_NEAR(plan.at("parameters").get<double>() / 1e6, run.millions, 0.01 * run.millions) << run.file;
+    EXPECT_GT(plan.at("memory_gib").get<double>(), 1.0);
+    EXPECT_EQ(config.at("train.epochs"), run.epochs) << run.file;
+    EXPECT_EQ(config.at("data.max_length"), run.length);
+    EXPECT_EQ(config.at("flow.pad_token"), run.pad);
+    EXPECT_EQ(config.at("flow.decoder_noise_scale"), run.noise);
+    EXPECT_EQ(config.at("train.global_batch_size"), "512");
+    EXPECT_EQ(config.at("optimizer.kind"), "muon");
+    EXPECT_EQ(config.at("optimizer.blr"), "0.001");
+    EXPECT_EQ(config.at("optimizer.ema_decay"), "0.9999");
+    const bool conditional = std::string(run.pad) == "eos";
+    EXPECT_EQ(config.at("flow.label_drop_prob"), conditional ? "0.1" : "0.0");
+    EXPECT_EQ(config.at("optimizer.warmup_steps"), conditional ? "5000" : "0");
+    EXPECT_EQ(config.at("optimizer.warmup_epochs"), conditional ? "0.0" : "0.5");
+    EXPECT_EQ(config.at("sampling.sampler"), conditional ? "ode" : "sde");
+    EXPECT_EQ(config.at("sampling.steps"), conditional ? "64" : "32");
+    EXPECT_EQ(config.at("sampling.cfg"), conditional ? "2.0" : "1.0");
+  }
+}
+
+TEST_F(LongRun, DryRunNamesWhatIsMissing) {
+  const json plan = json::parse(must("elf-train --config run.yaml --dry-run --json --set data.train=gone.h5 "
+                                     "--set data.max_length=8 --out never")
+                                    .out);
+  ASSERT_EQ(plan.at("missing").size(), 1u);
+  EXPECT_THAT(plan.at("missing").at(0).get<std::string>(),
+              ::testing::AllOf(HasSubstr("data.train "), HasSubstr("gone.h5: no such file")));
+  const Outcome outcome = tool("elf-train --config run.yaml --dry-run --set data.tokenizer=gone --out never");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("model.vocab_size is not known"));
+  EXPECT_THAT(outcome.err, HasSubstr("gone: no such file"));
+}
+
+}  // namespace
+}  // namespace elf

@@ -1,0 +1,86 @@
+#include "elf/dist/ranks.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "elf/base/error.h"
+#include "elf/dist/gradient_sync.h"
+#include "support/thread_ranks.h"
+
+namespace elf {
+namespace {
+
+using test::on_ranks;
+using ::testing::HasSubstr;
+
+TEST(Ranks, SumsAreTheSameEverywhere) {
+  std::vector<std::vector<double>> sums(3);
+  on_ranks(3, [&](Ranks& ranks) {
+    const double mine = ranks.rank() == 0 ? 1e16 : 1.0;  // the order of addition shows
+    sums[static_cast<size_t>(ranks.rank())] = ranks.sum({mine, static_cast<double>(ranks.rank())});
+  });
+  EXPECT_EQ(sums[0], (std::vector<double>{1e16 + 1.0 + 1.0, 3}));
+  EXPECT_EQ(sums[1], sums[0]);
+  EXPECT_EQ(sums[2], sums[0]);
+}
+
+TEST(Ranks, ReceiveFromTheFirst) {
+  on_ranks(3, [](Ranks& ranks) {
+    const auto rank = static_cast<double>(ranks.rank());
+    EXPECT_EQ(ranks.of_first(rank + 7), 7);
+    EXPECT_EQ(ranks.of_first(ranks.first() ? std::string("text\0!", 6) : "no"), std::string("text\0!", 6));
+    EXPECT_EQ(ranks.of_first(std::string()), "");
+    const at::Tensor whole = at::full({4, 6}, rank), part = whole.transpose(0, 1).narrow(0, 1, 2);
+    ranks.of_first(part);  // not contiguous
+    EXPECT_TRUE(at::equal(part, at::zeros({2, 4}))) << part;
+  });
+}
+
+TEST(Ranks, GatherByRank) {
+  on_ranks(4, [](Ranks& ranks) {
+    const at::Tensor all = ranks.gather(at::full({2, 3}, static_cast<double>(ranks.rank())));
+    ASSERT_EQ(all.sizes(), (std::vector<int64_t>{8, 3}));
+    for (int64_t i = 0; i < 8; ++i) EXPECT_EQ(all[i][0].item<double>(), static_cast<double>(i / 2));
+  });
+}
+
+TEST(Ranks, WorkOfTheFirstRankAloneIsNamedWhenItIsLate) {
+  on_ranks(2,
+           [](Ranks& ranks) {
+             const auto sleep = [] { std::this_thread::sleep_for(std::chrono::seconds(2)); };
+             if (ranks.first()) return ranks.first_does("save", sleep);
+             try {
+               ranks.first_does("save", sleep);
+               ADD_FAILURE() << "did not time out";
+             } catch (const Error& error) {
+               EXPECT_THAT(error.what(), HasSubstr("'save on rank 0', at most 1 s"));
+               EXPECT_EQ(error.exit_code(), 1);
+             }
+           },
+           {.collective = 20, .first_rank = 1});
+}
+
+// Gradients of several backward passes, summed over ranks; a parameter that a rank's last pass leaves out, or
+// that no rank used.
+TEST(GradientSync, SumsOverPassesAndRanks) {
+  on_ranks(3, [](Ranks& ranks) {
+    const at::Tensor a = at::ones({2, 3}).requires_grad_(), b = at::ones({5}).requires_grad_(),
+                     unused = at::ones({4}).requires_grad_();
+    GradientSync sync(ranks, {a, b, unused});
+    for (int step = 0; step < 3; ++step) {
+      for (const at::Tensor& parameter : {a, b, unused}) parameter.mutable_grad().reset();
+      const auto rank = static_cast<double>(ranks.rank());
+      (b.sum() * (rank + 1)).backward();  // b takes part in the first pass only
+      sync.last_of_step(a.sum() * (10 * rank)).backward();
+      EXPECT_TRUE(at::equal(a.grad(), at::full({2, 3}, 30.0))) << a.grad();
+      EXPECT_TRUE(at::equal(b.grad(), at::full({5}, 6.0))) << b.grad();
+      EXPECT_TRUE(!unused.grad().defined() || unused.grad().abs().sum().item<double>() == 0);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace elf
