@@ -7,6 +7,7 @@
 
 #include "elf/data/dataset.h"
 #include "elf/model/model_dir.h"
+#include "elf/train/checkpoint.h"
 #include "support/command.h"
 #include "support/golden.h"
 #include "support/model_folders.h"
@@ -226,6 +227,38 @@ TEST_F(Convert, InspectTellsWhatFilesHold) {
   EXPECT_THAT(refused("elf-inspect x.txt"), HasSubstr("x.txt"));
   EXPECT_THAT(refused("elf-inspect absent"), HasSubstr("no such file"));
   EXPECT_THAT(refused("elf-inspect"), HasSubstr("PATH"));
+}
+
+// A run folder, and each of its checkpoints: inspected, exported, damaged.
+TEST_F(Convert, RunsAndCheckpoints) {
+  test::write_tiny_table(folder_ / "table");
+  const StoredModel model = test::tiny_model(folder_ / "table");
+  write_model_parts(folder_ / "run", model.config);
+  for (const int64_t step : {5, 12})
+    save_checkpoint(folder_ / "run/checkpoints", step, {model.raw, model.ema, {}, {{"step", step}}});
+  json object = inspected("run");
+  EXPECT_EQ(object.at("kind"), "run");
+  EXPECT_EQ(object.at("step"), 12);
+  EXPECT_EQ(object.at("checkpoints"), json({"step-00000005", "step-00000012"}));
+  EXPECT_EQ(object.at("config").at("model.depth"), "4");
+  EXPECT_TRUE(object.at("tensors").contains("blocks.3.mlp.w3.bias"));
+  object = inspected("run/checkpoints/step-00000005");
+  EXPECT_EQ(object.at("kind"), "checkpoint");
+  EXPECT_EQ(object.at("step"), 5);
+  EXPECT_EQ(object.at("parameters"), inspected("run").at("parameters"));
+  EXPECT_EQ(inspected("run/latents").at("kind"), "table");
+  EXPECT_EQ(inspected("run/tokenizer").at("vocabulary"), 520);
+
+  done("elf-convert export run --to model-dir --out m");
+  done("elf-convert export run/checkpoints/step-00000005 --out older");
+  EXPECT_EQ(inspected("m").at("step"), 12);
+  EXPECT_EQ(inspected("older").at("step"), 5);
+  EXPECT_EQ(done("elf-sample --model m --num-samples 2"), done("elf-sample --model run --num-samples 2"));
+
+  const std::string weights = test::slurp(folder_ / "run/checkpoints/step-00000012/model.safetensors");
+  test::spill(folder_ / "run/checkpoints/step-00000012/model.safetensors", weights + "x");
+  EXPECT_THAT(refused("elf-inspect run"), HasSubstr("model.safetensors"));
+  EXPECT_THAT(refused("elf-convert export run --out again"), HasSubstr("model.safetensors"));
 }
 
 TEST_F(Convert, InspectSaysWhatIsNotWhole) {
