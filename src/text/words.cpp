@@ -62,6 +62,7 @@ std::string lowercase(std::string_view text) {
 
 std::vector<std::string_view> split_words(std::string_view text) {
   std::vector<std::string_view> words;
+  words.reserve(text.size() / 4);
   int32_t start = -1;
   for (int32_t i = 0; i < static_cast<int32_t>(text.size());) {
     const int32_t at = i;
