@@ -8,6 +8,7 @@ int prepare(int argc, char** argv);
 int train(int argc, char** argv);
 int sample(int argc, char** argv);
 int eval(int argc, char** argv);
+int eval_model(int argc, char** argv);  // the commands of elf-eval that work with networks
 int inspect(int argc, char** argv);
 
 }  // namespace elf::app
