@@ -1,5 +1,6 @@
 // elf-eval bleu: BLEU, and beside it chrF, chrF++ and TER of the same texts.
 #include <algorithm>
+#include <future>
 #include <memory>
 #include <optional>
 
@@ -216,13 +217,14 @@ void run_bleu(const Options& o) {
   if (!o.force) warn_about_translations(hypotheses, references, o.tokenizer);
 
   std::vector<Scorer> scorers = make_scorers(o, asked, streams);
-  for (Scorer& scorer : scorers) scorer.system = scorer.statistics(hypotheses.records);
-  if (o.resamples()) resample(o, scorers, baseline ? &*baseline : nullptr);
   // Both cases, always: which one a published figure means is often unclear.
   BleuOptions other = asked;
   other.lowercase = !asked.lowercase;
-  const BleuScore score = bleu_of_sums(scorers.front().system.sums(), asked),
-                  second = corpus_bleu(hypotheses.records, streams, other);
+  std::future<BleuScore> of_other =
+      std::async(std::launch::async, [&] { return corpus_bleu(hypotheses.records, streams, other); });
+  for (Scorer& scorer : scorers) scorer.system = scorer.statistics(hypotheses.records);
+  if (o.resamples()) resample(o, scorers, baseline ? &*baseline : nullptr);
+  const BleuScore score = bleu_of_sums(scorers.front().system.sums(), asked), second = of_other.get();
   const BleuScore &cased = asked.lowercase ? second : score, &lower = asked.lowercase ? score : second;
 
   std::vector<const Texts*> inputs = {&hypotheses};

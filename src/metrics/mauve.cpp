@@ -32,8 +32,10 @@ double divergence(const Shares& p, const Shares& r) {
 }
 
 double area_under(Curve curve) {
-  std::stable_sort(curve.begin(), curve.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  // Of equal x the higher y first: the curve goes down, and ends on the axis.
+  std::sort(curve.begin(), curve.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : a.second > b.second;
+  });
   double area = 0;
   for (size_t i = 1; i < curve.size(); ++i)
     area += 0.5 * (curve[i].second + curve[i - 1].second) * (curve[i].first - curve[i - 1].first);

@@ -45,7 +45,7 @@ class EvalModel : public testing::Test {
     spill(folder_ / "pairs.yaml", config("p.h5"));
     spill(folder_ / "docs.yaml", config("d.h5"));
     must("elf-train --config pairs.yaml --out pairs-run");
-    must("elf-train --config docs.yaml --out docs-run");
+    must("elf-train --config docs.yaml --set train.steps=300 --out docs-run");
     std::string twenty;
     for (int i = 0; i < 20; ++i)
       twenty += "the king number " + std::to_string(i) + " said unto his men go up\n";

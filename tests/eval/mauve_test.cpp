@@ -47,6 +47,8 @@ TEST(Mauve, ScoresOfThePackagesFeatures) {
 
 TEST(Mauve, OfASetWithItselfIsOne) {
   EXPECT_NEAR(mauve_of_counts({3, 4, 5}, {3, 4, 5}).mauve, 1, 1e-9);
+  EXPECT_NEAR(mauve_of_counts({12, 8}, {12, 8}).mauve, 1, 1e-9);
+  EXPECT_NEAR(mauve_of_counts({1, 1}, {1, 1}).mauve, 1, 1e-9);
   EXPECT_NEAR(mauve_of_counts({3, 0}, {0, 5}).frontier_integral, 1, 1e-9);
   EXPECT_LT(mauve_of_counts({3, 0}, {0, 5}).mauve, 0.01);
 }

@@ -62,7 +62,8 @@ TEST(Gpt2, Bfloat16) {
   const Gpt2 model = Gpt2::load(kFolder, at::kCPU, at::kBFloat16);
   EXPECT_EQ(model.dtype(), at::kBFloat16);
   const at::Tensor logits = model.logits(model.forward(golden.at("input_ids")));
-  EXPECT_TRUE(test::all_close(logits, golden.at("logits"), 0.05, 0.02));
+  // The published implementation is off by 1 % of the largest logit itself.
+  EXPECT_TRUE(test::close_to_largest(logits, golden.at("logits"), 0.02));
 }
 
 TEST(Gpt2, SaysWhatIsWrong) {
