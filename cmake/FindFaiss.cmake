@@ -3,7 +3,8 @@ find_path(Faiss_INCLUDE_DIR faiss/Clustering.h)
 find_library(Faiss_LIBRARY faiss)
 find_library(Faiss_BLAS_LIBRARY blas)
 find_library(Faiss_LAPACK_LIBRARY lapack)
-find_library(Faiss_OPENMP_LIBRARY NAMES gomp libgomp.so.1)
+# LibTorch's own copy goes first: a program has one OpenMP runtime.
+find_library(Faiss_OPENMP_LIBRARY NAMES libgomp.so.1 gomp NAMES_PER_DIR HINTS ${LibTorch_LIBRARY_DIR})
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(Faiss
   REQUIRED_VARS Faiss_LIBRARY Faiss_INCLUDE_DIR Faiss_BLAS_LIBRARY Faiss_LAPACK_LIBRARY Faiss_OPENMP_LIBRARY
