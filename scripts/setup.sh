@@ -11,7 +11,7 @@ torch_version=2.11.0
 packages=(
   clang lld ninja-build cmake git ca-certificates python3 python3-venv
   libsentencepiece-dev libyaml-cpp-dev libspdlog-dev libfmt-dev libcli11-dev libhdf5-dev nlohmann-json3-dev
-  libxxhash-dev libzip-dev zlib1g-dev libicu-dev libgtest-dev libgmock-dev libgloo-dev
+  libxxhash-dev libzip-dev zlib1g-dev libicu-dev libgtest-dev libgmock-dev libgloo-dev rapidjson-dev libfaiss-dev
 )
 text_packages=(bible-kjv bible-kjv-text dict-freedict-deu-eng)
 

@@ -8,7 +8,6 @@
 #include "elf/base/error.h"
 #include "elf/base/files.h"
 #include "elf/base/log.h"
-#include "elf/base/outputs.h"
 #include "elf/text/records.h"
 #include "elf/text/words.h"
 #include "elf/version.h"
@@ -69,10 +68,21 @@ void require_equal_counts(const Texts& first, const Texts& second) {
               "; line i of the one is scored against line i of the other, so the counts must be equal");
 }
 
-void print_figures(const EvalOptions& options, OrderedJson figures, const std::vector<const Texts*>& inputs,
-                   const std::string& table) {
+OrderedJson generation_of(const std::string& samples) {
+  const std::string file = samples + ".json";
+  if (samples == "-" || !std::filesystem::is_regular_file(file)) return nullptr;
+  OrderedJson record = OrderedJson::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  if (!record.is_object() || record.value("tool", "") != "elf-sample") return nullptr;
+  record.erase("seconds");  // says nothing about the texts
+  return record;
+}
+
+void print_figures(const EvalOptions& options, const std::string& command, OrderedJson figures,
+                   const std::vector<const Texts*>& inputs, const std::string& table) {
   std::string text = table;
   if (options.json) {
+    figures["record"] = kRecordVersion;
+    figures["command"] = command;
     figures["tool"] = cat("elf-eval ", ELF_VERSION, " (revision ", ELF_GIT_REVISION, ")");
     for (const Texts* input : inputs) {
       const std::string hash = input->file == "-" ? "standard input" : digest_of_file(input->file);
@@ -81,13 +91,17 @@ void print_figures(const EvalOptions& options, OrderedJson figures, const std::v
                                    {"records", input->records.size()},
                                    {"digest", hash}});
     }
-    text = figures.dump() + "\n";
+    figures["generation"] = generation_of(inputs.front()->file);
+    text = figures.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
   }
-  if (options.output.empty()) {
+  write_result(options.output, text);
+}
+
+void write_result(const std::string& output, const std::string& text) {
+  if (output.empty()) {
     std::cout << text << std::flush;
   } else {
-    for (const Texts* input : inputs) refuse_overwriting(options.output, {input->file});
-    write_file(options.output, text);
+    write_file(output, text);
   }
 }
 

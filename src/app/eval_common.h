@@ -23,6 +23,11 @@ EvalCommand add_rouge_command(CLI::App& eval);
 EvalCommand add_diversity_command(CLI::App& eval);
 EvalCommand add_match_command(CLI::App& eval);
 EvalCommand add_ngram_command(CLI::App& eval);
+EvalCommand add_table_command(CLI::App& eval);
+EvalCommand add_frontier_command(CLI::App& eval);
+
+// Of the JSON that every command prints (docs/EVALUATION.md).
+constexpr const char* kRecordVersion = "elf-eval 1";
 
 struct EvalOptions {
   bool json = false;
@@ -44,10 +49,17 @@ Texts read_texts(const std::string& role, const std::string& file, const EvalOpt
 // Throws Error (usage) naming both files and both counts.
 void require_equal_counts(const Texts& first, const Texts& second);
 
-// The figures as one JSON object, with the tool's version and the digest of each file added, or the table for
-// people.
-void print_figures(const EvalOptions& options, OrderedJson figures, const std::vector<const Texts*>& inputs,
-                   const std::string& table);
+// What elf-sample wrote beside its samples (FILE.json): model, weights, sampler, seed; null when there is
+// none.
+OrderedJson generation_of(const std::string& samples);
+
+// The figures as one record (JSON), with the command, the tool's version, the digest of each file and what
+// made the first of them added, or the table for people.
+void print_figures(const EvalOptions& options, const std::string& command, OrderedJson figures,
+                   const std::vector<const Texts*>& inputs, const std::string& table);
+
+// To the file, or to standard output when its name is empty.
+void write_result(const std::string& output, const std::string& text);
 
 // Rows with columns padded to equal width: the first to the left, the others to the right.
 std::string aligned(const std::vector<std::vector<std::string>>& rows);

@@ -2,8 +2,10 @@
 #include <memory>
 
 #include "cli_core.h"
+#include "elf/base/outputs.h"
 #include "elf/metrics/edit_distance.h"
 #include "eval_common.h"
+#include "eval_guards.h"
 
 namespace elf::app {
 namespace {
@@ -14,11 +16,14 @@ struct Options {
 };
 
 void run_match(const Options& options) {
+  refuse_overwriting(options.eval.output, {options.hypotheses, options.references});
   const Texts hypotheses = read_texts("hyp", options.hypotheses, options.eval);
   const Texts references = read_texts("ref", options.references, options.eval);
   require_equal_counts(hypotheses, references);
+  for (const Texts* texts : {&hypotheses, &references})
+    warn_about_trailing_space(*texts, "exact match and the error rate count it");
   const MatchScore score = match(hypotheses.records, references.records);
-  print_figures(options.eval,
+  print_figures(options.eval, "match",
                 {{"exact", score.exact},
                  {"cer", score.cer},
                  {"pairs", score.pairs},

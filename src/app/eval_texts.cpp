@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "cli_core.h"
+#include "elf/base/outputs.h"
 #include "elf/metrics/diversity.h"
 #include "elf/metrics/ngram_lm.h"
 #include "eval_common.h"
@@ -16,6 +17,7 @@ struct DiversityOptions {
 };
 
 void run_diversity(const DiversityOptions& options) {
+  refuse_overwriting(options.eval.output, {options.input, options.train});
   const Texts texts = read_texts("input", options.input, options.eval);
   const Diversity result = diversity(texts.records);
   OrderedJson figures = {{"entropy", result.entropy},
@@ -46,7 +48,7 @@ void run_diversity(const DiversityOptions& options) {
     rows.push_back({"new trigrams", percent(found.new_trigrams)});
     rows.push_back({"exact copies", percent(found.exact_copies)});
   }
-  print_figures(options.eval, figures, inputs, aligned(rows));
+  print_figures(options.eval, "diversity", figures, inputs, aligned(rows));
 }
 
 struct NgramOptions {
@@ -56,10 +58,11 @@ struct NgramOptions {
 };
 
 void run_ngram(const NgramOptions& options) {
+  refuse_overwriting(options.eval.output, {options.input, options.train});
   const Texts train = read_texts("train", options.train, options.eval);
   const Texts texts = read_texts("input", options.input, options.eval);
   const Perplexity result = perplexity(NgramModel(train.records, options.order), texts.records);
-  print_figures(options.eval,
+  print_figures(options.eval, "ngram",
                 {{"perplexity", result.perplexity},
                  {"order", options.order},
                  {"tokens", result.tokens},

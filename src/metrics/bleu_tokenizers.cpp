@@ -8,9 +8,12 @@
 #include "elf/base/error.h"
 #include "elf/text/unicode.h"
 #include "elf/text/words.h"
+#include "punctuation.h"
 
 namespace elf {
 namespace {
+
+using namespace punctuation;
 
 constexpr std::array<std::pair<BleuTokenizer, std::string_view>, 5> kNames = {{
     {BleuTokenizer::k13a, "13a"},
@@ -19,27 +22,6 @@ constexpr std::array<std::pair<BleuTokenizer, std::string_view>, 5> kNames = {{
     {BleuTokenizer::kChar, "char"},
     {BleuTokenizer::kNone, "none"},
 }};
-
-using Test = bool (*)(char32_t);
-
-bool is_digit(char32_t c) {
-  return c >= '0' && c <= '9';
-}
-bool is_no_digit(char32_t c) {
-  return !is_digit(c);
-}
-bool is_period_or_comma(char32_t c) {
-  return c == '.' || c == ',';
-}
-bool is_dash(char32_t c) {
-  return c == '-';
-}
-
-// ASCII punctuation that stands apart wherever it is; the blank is in the set too. Not: ' , - .
-bool is_always_apart(char32_t c) {
-  return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') ||
-         (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/';
-}
 
 bool has_category(char32_t c, uint32_t mask) {
   return (U_GET_GC_MASK(static_cast<UChar32>(c)) & mask) != 0;
@@ -54,72 +36,21 @@ bool is_no_number(char32_t c) {
   return !has_category(c, U_GC_N_MASK);
 }
 
-// Every matching character between two blanks.
-std::u32string set_apart(std::u32string_view text, Test test) {
-  std::u32string out;
-  out.reserve(text.size() * 2);
-  for (const char32_t c : text) {
-    if (test(c)) {
-      out.append({U' ', c, U' '});
-    } else {
-      out.push_back(c);
-    }
-  }
-  return out;
-}
-
-enum class Apart { kFirst, kSecond };  // which of the two characters gets blanks around it
-
-// Left to right over pairs that match (first, second) and do not overlap: a character that ended one pair
-// cannot start the next, as with a regular expression's substitution.
-std::u32string set_apart_in_pairs(std::u32string_view text, Test first, Test second, Apart apart) {
-  std::u32string out;
-  out.reserve(text.size() * 2);
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (i + 1 == text.size() || !first(text[i]) || !second(text[i + 1])) {
-      out.push_back(text[i]);
-      continue;
-    }
-    if (apart == Apart::kFirst) {
-      out.append({U' ', text[i], U' ', text[i + 1]});
-    } else {
-      out.append({text[i], U' ', text[i + 1], U' '});
-    }
-    ++i;
-  }
-  return out;
-}
-
-std::string with_single_blanks(const std::string& text) {
-  std::string out;
-  out.reserve(text.size());
-  for (const std::string_view word : split_words(text)) {
-    if (!out.empty()) out.push_back(' ');
-    out.append(word);
-  }
-  return out;
-}
-
 // What 13a and zh share: punctuation of Western languages.
-std::string tokenize_western(std::u32string text) {
-  text = set_apart(text, is_always_apart);
-  text = set_apart_in_pairs(text, is_no_digit, is_period_or_comma, Apart::kSecond);
-  text = set_apart_in_pairs(text, is_period_or_comma, is_no_digit, Apart::kFirst);
-  text = set_apart_in_pairs(text, is_digit, is_dash, Apart::kSecond);
-  return with_single_blanks(encode_utf8(text));
+template <class String>
+String western_apart(const String& text) {
+  return set_number_marks_apart(set_apart(text, is_always_apart));
+}
+std::string tokenize_western(const std::string& text) {
+  return with_single_blanks(is_ascii(text) ? western_apart(text)
+                                           : encode_utf8(western_apart(decode_utf8(text))));
 }
 
 std::string tokenize_13a(std::string_view segment) {
   std::string text = replace_all(std::string(segment), "<skipped>", "");
   text = replace_all(std::move(text), "-\n", "");  // a word hyphenated over two lines
-  text = replace_all(std::move(text), "\n", " ");
-  if (text.find('&') != std::string::npos) {  // one after the other: &amp;lt; becomes <
-    text = replace_all(std::move(text), "&quot;", "\"");
-    text = replace_all(std::move(text), "&amp;", "&");
-    text = replace_all(std::move(text), "&lt;", "<");
-    text = replace_all(std::move(text), "&gt;", ">");
-  }
-  return tokenize_western(decode_utf8(" " + text + " "));  // the blanks let the pairs match at both ends
+  text = undo_entities(replace_all(std::move(text), "\n", " "));
+  return tokenize_western(" " + text + " ");  // the blanks let the pairs match at both ends
 }
 
 std::string tokenize_intl(std::string_view segment) {
@@ -157,7 +88,8 @@ bool is_chinese_for_bleu(char32_t c) {
 }
 
 std::string tokenize_zh(std::string_view segment) {
-  return tokenize_western(set_apart(decode_utf8(strip_space(segment, true, true)), is_chinese_for_bleu));
+  return tokenize_western(
+      encode_utf8(set_apart(decode_utf8(strip_space(segment, true, true)), is_chinese_for_bleu)));
 }
 
 std::string tokenize_char(std::string_view segment) {

@@ -62,4 +62,27 @@ double rouge_dropped_share(const std::vector<std::string>& texts) {
   return share(dropped, letters);
 }
 
+int64_t count_trailing_space(const std::vector<std::string>& texts) {
+  return std::count_if(texts.begin(), texts.end(), [](std::string_view text) {
+    return strip_space(text, false, true).size() != text.size();
+  });
+}
+
+int64_t count_unknown_marks(const std::vector<std::string>& texts) {
+  return std::count_if(texts.begin(), texts.end(),
+                       [](std::string_view text) { return text.find("\u2047") != std::string_view::npos; });
+}
+
+CutTexts cut_texts(const std::vector<std::string>& texts) {
+  CutTexts result;
+  for (const std::string& text : texts) {
+    const auto words = static_cast<int64_t>(split_words(text).size());
+    if (words > result.words) result = {0, words, false};
+    result.count += words == result.words;
+  }
+  const auto count = static_cast<int64_t>(texts.size());
+  result.suspicious = count >= 50 && result.words >= 16 && 20 * result.count > count;
+  return result;
+}
+
 }  // namespace elf

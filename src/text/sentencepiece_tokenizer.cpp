@@ -204,6 +204,13 @@ std::vector<int32_t> SentencePieceTokenizer::encode_plain(std::string_view text)
   return ids;
 }
 
+std::vector<std::string> SentencePieceTokenizer::encode_as_pieces(std::string_view text) const {
+  std::vector<std::string> pieces;
+  const auto status = impl_->processor.Encode(text, &pieces);
+  if (!status.ok()) environment_error("SentencePiece cannot encode a text: ", status.ToString());
+  return pieces;
+}
+
 std::string SentencePieceTokenizer::decode(const std::vector<int32_t>& ids, DecodeOptions options) const {
   std::string text;
   bool start = true, bytes = false;

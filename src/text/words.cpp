@@ -62,9 +62,16 @@ std::string lowercase(std::string_view text) {
 
 std::vector<std::string_view> split_words(std::string_view text) {
   std::vector<std::string_view> words;
+  words.reserve(text.size() / 4);
   int32_t start = -1;
   for (int32_t i = 0; i < static_cast<int32_t>(text.size());) {
     const int32_t at = i;
+    const auto byte = static_cast<unsigned char>(text[static_cast<size_t>(i)]);
+    if (byte > ' ' && byte < 0x80) {  // nearly always
+      if (start < 0) start = at;
+      ++i;
+      continue;
+    }
     if (is_white_space(next_code_point(text, i))) {
       if (start >= 0) words.push_back(text.substr(start, at - start));
       start = -1;

@@ -9,6 +9,7 @@ int train(int argc, char** argv);
 int sample(int argc, char** argv);
 int eval(int argc, char** argv);
 int convert(int argc, char** argv);
+int eval_model(int argc, char** argv);  // the commands of elf-eval that work with networks
 int inspect(int argc, char** argv);
 
 }  // namespace elf::app

@@ -11,12 +11,15 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "elf/metrics/bleu_tokenizers.h"
+#include "elf/metrics/references.h"
+#include "elf/metrics/resampling.h"
 
 namespace elf {
 
@@ -37,7 +40,11 @@ struct BleuOptions {
   bool effective_order =
       false;  // leave out orders of which the hypotheses have no n-gram; the published ELF code: true
   BleuSmoothing smoothing = BleuSmoothing::kExp;
-  std::optional<double> smooth_value;  // none: 0.1 for floor, 1 for add-k
+  std::optional<double> smooth_value;  // from 0, for floor (none: 0.1) and add-k (none: 1) only
+  // In the place of `tokenizer`: a segment's tokens with white space between, and the name that the signature
+  // gives it. SentencePiece models come in here.
+  std::function<std::string(std::string_view)> custom_tokenizer = {};
+  std::string custom_name = {};
 };
 
 struct BleuScore {
@@ -50,14 +57,18 @@ struct BleuScore {
   std::string signature;                  // sacreBLEU's, but for the version field, which names this program
 };
 
-// One reference for each hypothesis, or none: an absent entry is no reference, an empty string is an empty
-// one.
-using ReferenceStream = std::vector<std::optional<std::string>>;
-
-// Throws Error (usage): no hypothesis, no stream, a stream of another length, a segment without any
-// reference.
+// Throws Error (usage): what for_each_segment (references.h) refuses; a negative smoothing value,
+// or one that the smoothing does not use.
 BleuScore corpus_bleu(const std::vector<std::string>& hypotheses,
                       const std::vector<ReferenceStream>& references, const BleuOptions& options = {});
+
+// The numbers of each segment, for resampling and for scores of single segments: of those only the effective
+// order makes sense.
+CorpusStatistics bleu_statistics(const std::vector<std::string>& hypotheses,
+                                 const std::vector<ReferenceStream>& references,
+                                 const BleuOptions& options = {});
+std::string bleu_signature(const std::vector<ReferenceStream>& references, const BleuOptions& options);
+BleuScore bleu_of_sums(const std::vector<double>& sums, const BleuOptions& options = {});  // no signature
 
 // "BLEU = 26.40 58.1/32.0/20.1/13.2 (BP = 0.983 ratio = 0.983 hyp_len = 61240 ref_len = 62300)"
 std::string bleu_line(const BleuScore& score);

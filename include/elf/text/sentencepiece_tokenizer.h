@@ -57,6 +57,8 @@ class SentencePieceTokenizer {
   std::vector<int32_t> encode(std::string_view text, bool add_eos = false) const;
   // What SentencePiece alone gives: special tokens in the text are ordinary characters.
   std::vector<int32_t> encode_plain(std::string_view text) const;
+  // Its pieces as SentencePiece writes them, unknown stretches as they stand in the text.
+  std::vector<std::string> encode_as_pieces(std::string_view text) const;
 
   // Ids outside [0, size()) are skipped.
   std::string decode(const std::vector<int32_t>& ids, DecodeOptions options = {}) const;

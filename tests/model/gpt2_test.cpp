@@ -1,0 +1,93 @@
+// GPT-2 against the published implementation (golden/eval/gpt2_small_vocab).
+#include "elf/model/gpt2.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+
+#include "support/errors.h"
+#include "support/golden.h"
+#include "support/temporary_folder.h"
+
+namespace elf {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+const fs::path kFolder = test::golden("eval/gpt2_small_vocab");
+
+TEST(Gpt2, HiddenStatesAndLogits) {
+  const TensorMap golden = read_safetensors(test::golden("eval/gpt2_small_vocab.safetensors"));
+  const Gpt2 model = Gpt2::load(kFolder, at::kCPU);
+  std::vector<at::Tensor> hidden;
+  const at::Tensor features = model.forward(golden.at("input_ids"), {}, &hidden);
+  hidden.push_back(features);
+  ASSERT_EQ(hidden.size(), 4u);
+  for (size_t i = 0; i < hidden.size(); ++i)
+    EXPECT_TRUE(test::all_close(hidden[i], golden.at("hidden_" + std::to_string(i)), 1e-5, 1e-5)) << i;
+  EXPECT_TRUE(test::all_close(model.logits(features), golden.at("logits"), 1e-5, 1e-5));
+}
+
+TEST(Gpt2, KeyMask) {
+  const TensorMap golden = read_safetensors(test::golden("eval/gpt2_small_vocab.safetensors"));
+  const Gpt2 model = Gpt2::load(kFolder, at::kCPU);
+  const at::Tensor valid = golden.at("attention_mask").to(at::kBool).unsqueeze(2);
+  const at::Tensor logits = model.logits(model.forward(golden.at("input_ids"), golden.at("attention_mask")));
+  EXPECT_TRUE(test::all_close(logits.masked_fill(valid.logical_not(), 0),
+                              golden.at("logits_with_mask").masked_fill(valid.logical_not(), 0), 1e-5, 1e-5));
+}
+
+TEST(Gpt2, NegativeLogLikelihoodIsThatOfTheWholeSoftmax) {
+  const TensorMap golden = read_safetensors(test::golden("eval/gpt2_small_vocab.safetensors"));
+  const Gpt2 model = Gpt2::load(kFolder, at::kCPU);
+  const at::Tensor ids = golden.at("input_ids"), targets = ids.flatten();
+  const at::Tensor plain =
+      at::log_softmax(golden.at("logits").flatten(0, 1), 1).gather(1, targets.unsqueeze(1));
+  EXPECT_TRUE(
+      test::all_close(model.nll(model.forward(ids).flatten(0, 1), targets), -plain.squeeze(1), 1e-5, 1e-5));
+}
+
+TEST(Gpt2, NamesWithoutPrefixAndWithMaskBuffers) {
+  const test::TemporaryFolder folder;
+  fs::copy_file(kFolder / "config.json", folder / "config.json");
+  fs::copy_file(kFolder / "model_short_names.safetensors", folder / "model.safetensors");
+  const TensorMap golden = read_safetensors(test::golden("eval/gpt2_small_vocab.safetensors"));
+  const Gpt2 model = Gpt2::load(folder.path(), at::kCPU);
+  EXPECT_TRUE(
+      test::all_close(model.logits(model.forward(golden.at("input_ids"))), golden.at("logits"), 1e-5, 1e-5));
+}
+
+TEST(Gpt2, Bfloat16) {
+  const TensorMap golden = read_safetensors(test::golden("eval/gpt2_small_vocab.safetensors"));
+  const Gpt2 model = Gpt2::load(kFolder, at::kCPU, at::kBFloat16);
+  EXPECT_EQ(model.dtype(), at::kBFloat16);
+  const at::Tensor logits = model.logits(model.forward(golden.at("input_ids")));
+  // The published implementation is off by 1 % of the largest logit itself.
+  EXPECT_TRUE(test::close_to_largest(logits, golden.at("logits"), 0.02));
+}
+
+TEST(Gpt2, SaysWhatIsWrong) {
+  const test::TemporaryFolder folder;
+  const auto load = [&] { Gpt2::load(folder.path(), at::kCPU); };
+  EXPECT_THAT(test::usage_message(load), HasSubstr("holds no model.safetensors"));
+  TensorMap tensors = read_safetensors(kFolder / "model.safetensors");
+  tensors.erase("transformer.ln_f.bias");
+  tensors["transformer.wpe.weight"] = at::zeros({3, 12});
+  write_safetensors(folder / "model.safetensors", tensors);
+  fs::copy_file(kFolder / "config.json", folder / "config.json");
+  const std::string message = test::usage_message(load);
+  EXPECT_THAT(message, HasSubstr("ln_f.bias: missing, expected [12]"));
+  EXPECT_THAT(message, HasSubstr("transformer.wpe.weight: found [3, 12], expected [40, 12]"));
+  const Gpt2 model = Gpt2::load(kFolder, at::kCPU);
+  EXPECT_THAT(test::usage_message([&] {
+                model.forward(at::zeros({1, 41}, at::kLong));
+              }),
+              HasSubstr("41 tokens, but the model has 40 positions"));
+  EXPECT_THAT(test::usage_message([&] {
+                model.forward(at::full({1, 2}, 53, at::kLong));
+              }),
+              HasSubstr("id 53 is outside its vocabulary of 53"));
+}
+
+}  // namespace
+}  // namespace elf
