@@ -34,7 +34,11 @@ inline constexpr NamedValue<OptimizerKind> kOptimizerKindNames[] = {{"muon", Opt
 inline constexpr NamedValue<LrSchedule> kLrScheduleNames[] = {
     {"constant", LrSchedule::kConstant}, {"cosine", LrSchedule::kCosine}, {"linear", LrSchedule::kLinear}};
 inline constexpr NamedValue<SamplerKind> kSamplerKindNames[] = {{"sde", SamplerKind::kSde},
-                                                                {"ode", SamplerKind::kOde}};
+                                                                {"ode", SamplerKind::kOde},
+                                                                {"heun", SamplerKind::kHeun},
+                                                                {"multistep", SamplerKind::kMultistep}};
+inline constexpr NamedValue<SdeUpdate> kSdeUpdateNames[] = {{"published", SdeUpdate::kPublished},
+                                                            {"paper", SdeUpdate::kPaper}};
 inline constexpr NamedValue<TimeGrid> kTimeGridNames[] = {
     {"logit_normal", TimeGrid::kLogitNormal},
     {"uniform", TimeGrid::kUniform},
@@ -63,6 +67,9 @@ constexpr const auto& enum_names(LrSchedule) {
 }
 constexpr const auto& enum_names(SamplerKind) {
   return kSamplerKindNames;
+}
+constexpr const auto& enum_names(SdeUpdate) {
+  return kSdeUpdateNames;
 }
 constexpr const auto& enum_names(TimeGrid) {
   return kTimeGridNames;
