@@ -11,6 +11,7 @@
 #include "elf/base/log.h"
 #include "elf/data/loader.h"
 #include "elf/optim/lr_schedule.h"
+#include "elf/train/cached_codec.h"
 #include "elf/train/run_state.h"
 #include "elf/train/train_step.h"
 #include "elf/train/validation.h"
@@ -128,7 +129,8 @@ Trainer::Implementation::Implementation(const RunPlan& plan, at::Device device, 
       network_(network_of(config_, device)),
       averaged_(network_of(config_, device)),
       optimizer_(make_optimizer(config_.optimizer, network_.parameters(), &ranks)),
-      codec_(make_latent_codec(config_.latents, device)),
+      codec_(make_training_codec(config_.latents, plan.train->info(), config_.data.max_length,
+                                 loader_config(config_, *plan.tokenizer).pad_id, device)),
       ema_((initialise_weights(), network_.parameters()), config_.optimizer.ema_decay,
            config_.optimizer.ema_warmup),
       objective_(make_training_objective(config_, network_, *codec_)),
