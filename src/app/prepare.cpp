@@ -4,17 +4,24 @@
 
 namespace elf::app {
 
-int prepare(int argc, char** argv) {
-  CLI::App app("Text in; tokenizers, HDF5 datasets and latent sources out.", "elf-prepare");
-  CommonOptions options;
-  Commands commands;
-  add_common_options(app, options);
+void add_prepare_commands(CLI::App& app, Commands& commands) {
   add_tokenizer_command(app, commands);
   add_corpus_command(app, commands);
   add_pairs_command(app, commands);
   add_table_command(app, commands);
   add_statistics_command(app, commands);
   add_encoder_command(app, commands);
+  add_latents_command(app, commands);
+  add_benchmark_command(app, commands);
+}
+
+int prepare(int argc, char** argv) {
+  CLI::App app("Text in; tokenizers, HDF5 datasets and latent sources out.", "elf-prepare");
+  CommonOptions options;
+  Commands commands;
+  add_common_options(app, options);
+  add_prepare_commands(app, commands);
+  add_recipe_command(app, commands);
   app.require_subcommand(1);
   with_examples(app,
                 "  elf-prepare tokenizer --input train.txt --vocab-size 8000 --out tok\n"

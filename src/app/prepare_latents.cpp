@@ -9,6 +9,7 @@
 #include "elf/base/files.h"
 #include "elf/base/log.h"
 #include "elf/base/progress.h"
+#include "elf/config/enum_names.h"
 #include "elf/data/dataset.h"
 #include "elf/data/loader.h"
 #include "elf/data/masks.h"
@@ -130,7 +131,7 @@ void run_table(TableOptions options) {
 }
 
 struct StatisticsOptions {
-  std::string data, encoder, table, out;
+  std::string data, encoder, table, out, dtype = "float32";
   int64_t tokens_at_once = 16384, max_rows = 0;
   bool as_json = false;
 };
@@ -161,6 +162,7 @@ void run_statistics(const StatisticsOptions& options, const CommonOptions& commo
   config.path = options.table.empty() ? options.encoder : options.table;
   config.mean = 0;
   config.std = 1;
+  config.dtype = parse_enum<EncoderDtype>(options.dtype, "--dtype");
   const std::unique_ptr<LatentCodec> codec = make_latent_codec(config, common.device());
   require_tokenizer(*codec, config.path, dataset.info().tokenizer_hash, dataset.info().vocab_size);
   LatentStatistics statistics = measure(*codec, dataset, options);
@@ -223,6 +225,8 @@ void add_statistics_command(CLI::App& app, Commands& commands) {
   sub.add_option("--data", options->data, "Dataset of `elf-prepare corpus` or `pairs`")->required();
   sub.add_option("--encoder", options->encoder, "Hugging Face folder of a T5");
   sub.add_option("--table", options->table, "Folder of `elf-prepare table`");
+  sub.add_option("--dtype", options->dtype, "--encoder: float32 or bfloat16, as latents.dtype")
+      ->capture_default_str();
   sub.add_option("--max-rows", options->max_rows, "Only the first rows; 0 = all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();

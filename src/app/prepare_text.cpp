@@ -1,6 +1,7 @@
 // elf-prepare tokenizer, corpus, pairs.
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "elf/base/error.h"
 #include "elf/base/log.h"
@@ -16,6 +17,7 @@ using Json = nlohmann::ordered_json;
 // Options that only the command line knows; the rest is written straight into the options of the work.
 struct TextFlags {
   std::string field, invalid_utf8 = "error";
+  int64_t tsv_column = 0;
   bool json = false;
 };
 
@@ -30,14 +32,27 @@ void add_text_flags(CLI::App& command, TextFlags& flags) {
 void add_input(CLI::App& command, RecordSource& source, TextFlags& flags) {
   command
       .add_option("--input", source.files,
-                  "Text (one record a line) or JSONL files, plain or .gz; - = standard input")
+                  "Text (one record a line) or JSONL files, plain or .gz, also as 'a pattern*'; - = standard "
+                  "input")
       ->required();
   command.add_option("--field", flags.field,
                      "JSONL: key of the text, nested as a.b (default for .jsonl files: text)");
+  command
+      .add_option("--tsv-column", flags.tsv_column,
+                  "The files are tables: take this tab-separated column, from 1")
+      ->check(CLI::PositiveNumber);
 }
 
 void resolve(RecordSource& source, const TextFlags& flags) {
+  if (!flags.field.empty() && flags.tsv_column > 0)
+    usage_error("--field is for JSONL, --tsv-column for tables");
   if (!flags.field.empty()) source.fields = {flags.field};
+  if (flags.tsv_column > 0) {
+    source.format = RecordFormat::kTsv;
+    source.columns = 0;
+    source.take = {flags.tsv_column - 1};
+  }
+  source.files = expand_files(source.files);
   source.bad_text = parse_bad_text(flags.invalid_utf8);
 }
 
@@ -51,6 +66,7 @@ void print(const PrepareReport& report, bool json) {
 
 struct PrepareFlags : TextFlags {
   std::string tokenizer, long_text;
+  std::optional<uint64_t> shuffle_seed;
 };
 
 void add_prepare_options(CLI::App& command, PrepareOptions& o, PrepareFlags& flags) {
@@ -69,6 +85,12 @@ void add_prepare_options(CLI::App& command, PrepareOptions& o, PrepareFlags& fla
       ->capture_default_str();
   command.add_flag("--eos,!--no-eos", o.eos,
                    cat("An EOS after each text (default: ", o.eos ? "yes" : "no", ")"));
+  command.add_option("--shuffle-seed", flags.shuffle_seed,
+                     "Put the records in a random order that depends on this number only");
+  command.add_flag("--append", o.append,
+                   "Keep the rows that --out (and --valid-out) hold, before the new ones");
+  command.add_option("--drop-report", o.drop_report,
+                     "File to write: place and reason of every dropped record");
   command.add_flag("--allow-unk", o.allow_unknown, "Go on although more than 5 % of the tokens are unknown");
   add_text_flags(command, flags);
 }
@@ -168,6 +190,7 @@ void add_corpus_command(CLI::App& app, Commands& commands) {
     CorpusOptions& options = state->options;
     resolve(options.source, *state);
     options.long_text = parse_long_text(state->long_text);
+    options.shuffle_seed = state->shuffle_seed;
     options.threads = common.threads;
     print(prepare_corpus(options, SentencePieceTokenizer::load(state->tokenizer)), state->json);
   };
@@ -179,6 +202,7 @@ struct PairFlags : PrepareFlags {
   PairsOptions options;
   std::vector<std::string> source, target, tsv, jsonl;
   std::string source_field = "source", target_field = "target", split_by = "source";
+  std::vector<int64_t> columns;
 };
 
 // One of --source with --target, --tsv, --jsonl.
@@ -190,17 +214,22 @@ void resolve_sources(PairFlags& flags) {
   }
   PairsOptions& o = flags.options;
   if (!flags.tsv.empty()) {
-    o.source = {.files = flags.tsv, .format = RecordFormat::kTsv, .columns = 2};
+    o.source = {.files = expand_files(flags.tsv), .format = RecordFormat::kTsv, .columns = 2};
+    if (!flags.columns.empty()) {
+      o.source.columns = 0;
+      for (const int64_t column : flags.columns) o.source.take.push_back(column - 1);
+    }
   } else if (!flags.jsonl.empty()) {
-    o.source = {.files = flags.jsonl,
+    o.source = {.files = expand_files(flags.jsonl),
                 .format = RecordFormat::kJsonl,
                 .fields = {flags.source_field, flags.target_field}};
   } else {
-    o.source = {.files = flags.source, .format = RecordFormat::kLines};
-    o.target = RecordSource{.files = flags.target, .format = RecordFormat::kLines};
+    o.source = {.files = expand_files(flags.source), .format = RecordFormat::kLines};
+    o.target = RecordSource{.files = expand_files(flags.target), .format = RecordFormat::kLines};
     o.target->bad_text = parse_bad_text(flags.invalid_utf8);
   }
   o.source.bad_text = parse_bad_text(flags.invalid_utf8);
+  if (!flags.columns.empty() && flags.tsv.empty()) usage_error("--columns is for --tsv");
   if (flags.split_by != "source" && flags.split_by != "target")
     usage_error("--split-by '", flags.split_by, "' is not one of source, target");
   o.split_by_target = flags.split_by == "target";
@@ -217,7 +246,10 @@ void add_pairs_command(CLI::App& app, Commands& commands) {
   command.add_option("--source", flags->source, "Text files, one source a line, plain or .gz");
   command.add_option("--target", flags->target,
                      "Text files, one target a line: line i belongs to line i of --source");
-  command.add_option("--tsv", flags->tsv, "Files of two tab-separated columns");
+  command.add_option("--tsv", flags->tsv, "Files of two tab-separated columns, or of more with --columns");
+  command.add_option("--columns", flags->columns, "--tsv: columns of source and target, from 1: 2 4")
+      ->expected(2)
+      ->check(CLI::PositiveNumber);
   command.add_option("--jsonl", flags->jsonl, "JSONL files");
   command.add_option("--source-field", flags->source_field, "JSONL: key of the source, nested as a.b")
       ->capture_default_str();
@@ -241,6 +273,7 @@ void add_pairs_command(CLI::App& app, Commands& commands) {
   commands["pairs"] = [flags](const CommonOptions& common) {
     resolve_sources(*flags);
     flags->options.long_text = parse_long_text(flags->long_text);
+    flags->options.shuffle_seed = flags->shuffle_seed;
     flags->options.threads = common.threads;
     print(prepare_pairs(flags->options, SentencePieceTokenizer::load(flags->tokenizer)), flags->json);
   };

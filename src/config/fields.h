@@ -78,6 +78,9 @@ void fields(V& v, LatentsConfig& c) {
   v("std", c.std, above(0), "0.2 in all published runs; tables are made with mean 0 and std 1");
   v("statistics", c.statistics, path(),
     "a file of `elf-prepare statistics`: mean and std per channel in place of the two numbers; empty = none");
+  v("dtype", c.dtype, any(), "arithmetic of the T5 encoder; float16 is refused, as T5 overflows in it");
+  v("cache", c.cache, path(),
+    "a file of `elf-prepare latents`: outputs of the T5 encoder for the training data; empty = none");
 }
 
 template <class V>

@@ -17,18 +17,29 @@ namespace {
 using hdf5::Array;
 using hdf5::Guard;
 
+constexpr int kConditionBits = 24;            // of an entry of the index; the others are the offset
+constexpr int64_t kBlock = int64_t{1} << 16;  // elements read at a time where not all are kept
+
+// The texts of one side of pairs.
+struct TextArrays {
+  Array bytes, offsets;
+};
+
 // The arrays of an open file.
 struct OpenFile {
   explicit OpenFile(const fs::path& path, bool pairs)
       : file(hdf5::open_file(path)), tokens(file, format::kTokens, path.string()), owner(::getpid()) {
     if (!pairs) return;
-    source.emplace_back(file, format::kSourceText, path.string());
-    target.emplace_back(file, format::kTargetText, path.string());
+    const auto text = [&](const char* bytes, const char* offsets) {
+      return TextArrays{{file, bytes, path.string()}, {file, offsets, path.string()}};
+    };
+    source.push_back(text(format::kSourceText, format::kSourceTextOffsets));
+    target.push_back(text(format::kTargetText, format::kTargetTextOffsets));
   }
   hdf5::Handle file;
   Array tokens;
-  std::vector<Array> source, target;  // none or one
-  pid_t owner;                        // a handle must not be shared with a forked process
+  std::vector<TextArrays> source, target;  // none or one
+  pid_t owner;                             // a handle must not be shared with a forked process
 };
 
 DatasetInfo read_info(const hdf5::Handle& file, const fs::path& path) {
@@ -55,28 +66,35 @@ DatasetInfo read_info(const hdf5::Handle& file, const fs::path& path) {
   return info;
 }
 
-std::vector<uint64_t> read_offsets(const hdf5::Handle& file, const char* name, const DatasetInfo& info,
-                                   int64_t total) {
+// Calls use(row, offset) for each of the rows + 1 offsets in `array`, which must lead from 0 to `total`.
+template <class Use>
+void for_each_offset(const Array& array, const char* name, const DatasetInfo& info, int64_t total, Use use) {
   const std::string path = info.path.string();
-  const Array array(file, name, path);
   if (array.size() != info.rows + 1) {
     usage_error(path, ": ", info.rows, " rows by its attributes, ", array.size() - 1, " by '/", name,
                 "'; the file is damaged");
   }
-  std::vector<uint64_t> offsets(static_cast<size_t>(array.size()));
-  array.read(0, array.size(), hdf5::uint64_type(), offsets.data());
-  const bool good = offsets.front() == 0 && offsets.back() == static_cast<uint64_t>(total) &&
-                    std::is_sorted(offsets.begin(), offsets.end());
-  if (!good) usage_error(path, ": '/", name, "' does not lead from 0 to ", total, "; the file is damaged");
-  return offsets;
+  std::vector<uint64_t> block;
+  uint64_t before = 0;
+  bool good = true;
+  for (int64_t first = 0; first < array.size() && good; first += kBlock) {
+    block.resize(static_cast<size_t>(std::min(kBlock, array.size() - first)));
+    array.read(first, static_cast<int64_t>(block.size()), hdf5::uint64_type(), block.data());
+    good = (first > 0 || block.front() == 0) && block.front() >= before &&
+           std::is_sorted(block.begin(), block.end()) && block.back() <= static_cast<uint64_t>(total);
+    for (size_t i = 0; good && i < block.size(); ++i) use(first + static_cast<int64_t>(i), block[i]);
+    before = block.back();
+  }
+  if (!good || before != static_cast<uint64_t>(total))
+    usage_error(path, ": '/", name, "' does not lead from 0 to ", total, "; the file is damaged");
 }
 
 }  // namespace
 
 struct Dataset::Impl {
   DatasetInfo info;
-  std::vector<uint64_t> offsets, source_offsets, target_offsets;
-  std::vector<uint32_t> cond_lengths;
+  // [rows + 1], all that is kept of a row: its first token << kConditionBits | length of its condition.
+  std::vector<uint64_t> index;
   std::variant<std::monostate, std::vector<uint16_t>, std::vector<uint32_t>>
       memory;                              // all tokens, when they fit
   mutable std::unique_ptr<OpenFile> open;  // guarded by hdf5::library_lock()
@@ -88,6 +106,11 @@ struct Dataset::Impl {
     if (open && open->owner != ::getpid()) open.reset();
     if (!open) open = std::make_unique<OpenFile>(info.path, info.is_pairs());
     use(*open);
+  }
+
+  int64_t offset(int64_t row) const { return static_cast<int64_t>(index[row] >> kConditionBits); }
+  int64_t condition(int64_t row) const {
+    return static_cast<int64_t>(index[row] & ((uint64_t{1} << kConditionBits) - 1));
   }
 
   void check_row(int64_t row) const {
@@ -118,37 +141,56 @@ struct Dataset::Impl {
       usage_error(path, ": ", info.tokens, " tokens by its attributes, ", file.tokens.size(),
                   " in '/tokens'; the file is damaged");
     }
-    offsets = read_offsets(file.file, format::kOffsets, info, info.tokens);
+    if (info.tokens >> (64 - kConditionBits) != 0 || info.max_length >> kConditionBits != 0)
+      usage_error(path, ": ", info.tokens, " tokens in rows of up to ", info.max_length, " are too many");
+    const Array offsets(file.file, format::kOffsets, path);
+    index.reserve(static_cast<size_t>(offsets.size()));
+    for_each_offset(offsets, format::kOffsets, info, info.tokens,
+                    [&](int64_t, uint64_t offset) { index.push_back(offset << kConditionBits); });
     for (int64_t row = 0; row < info.rows; ++row) {
-      const uint64_t length = offsets[row + 1] - offsets[row];
-      if (length == 0 || length > static_cast<uint64_t>(info.max_length)) {
+      const int64_t length = offset(row + 1) - offset(row);
+      if (length == 0 || length > info.max_length) {
         usage_error(path, ": row ", row, " has ", length, " tokens, expected 1 to ", info.max_length,
                     "; the file is damaged");
       }
     }
     if (!info.is_pairs()) return;
-    const Array lengths(file.file, format::kCondLengths, path);
+    load_conditions(Array(file.file, format::kCondLengths, path));
+    const auto nothing = [](int64_t, uint64_t) {};
+    const TextArrays &source = file.source[0], &target = file.target[0];
+    for_each_offset(source.offsets, format::kSourceTextOffsets, info, source.bytes.size(), nothing);
+    for_each_offset(target.offsets, format::kTargetTextOffsets, info, target.bytes.size(), nothing);
+  }
+
+  void load_conditions(const Array& lengths) {
+    const std::string path = info.path.string();
     if (lengths.size() != info.rows)
       usage_error(path, ": ", info.rows, " rows, but ", lengths.size(),
                   " condition lengths; the file is damaged");
-    cond_lengths.resize(static_cast<size_t>(info.rows));
-    lengths.read(0, info.rows, hdf5::uint32_type(), cond_lengths.data());
-    for (int64_t row = 0; row < info.rows; ++row) {
-      if (cond_lengths[row] > offsets[row + 1] - offsets[row])
-        usage_error(path, ": row ", row, ": its condition is longer than the row");
+    std::vector<uint32_t> block;
+    for (int64_t first = 0; first < info.rows; first += kBlock) {
+      block.resize(static_cast<size_t>(std::min(kBlock, info.rows - first)));
+      lengths.read(first, static_cast<int64_t>(block.size()), hdf5::uint32_type(), block.data());
+      for (size_t i = 0; i < block.size(); ++i) {
+        const int64_t row = first + static_cast<int64_t>(i);
+        if (block[i] > offset(row + 1) - offset(row))
+          usage_error(path, ": row ", row, ": its condition is longer than the row");
+        index[row] |= block[i];
+      }
     }
-    source_offsets = read_offsets(file.file, format::kSourceTextOffsets, info, file.source.at(0).size());
-    target_offsets = read_offsets(file.file, format::kTargetTextOffsets, info, file.target.at(0).size());
   }
 
-  std::string text(int64_t row, const std::vector<uint64_t>& text_offsets,
-                   std::vector<Array> OpenFile::*column) const {
+  std::string text(int64_t row, std::vector<TextArrays> OpenFile::*column) const {
     check_row(row);
     if (!info.is_pairs()) return "";
-    std::string result(text_offsets[row + 1] - text_offsets[row], '\0');
+    std::string result;
     with_file([&](const OpenFile& file) {
-      (file.*column)[0].read(static_cast<int64_t>(text_offsets[row]), static_cast<int64_t>(result.size()),
-                             hdf5::uint8_type(), result.data());
+      const TextArrays& arrays = (file.*column)[0];
+      uint64_t ends[2];
+      arrays.offsets.read(row, 2, hdf5::uint64_type(), ends);
+      result.resize(ends[1] - ends[0]);
+      arrays.bytes.read(static_cast<int64_t>(ends[0]), static_cast<int64_t>(result.size()),
+                        hdf5::uint8_type(), result.data());
     });
     return result;
   }
@@ -189,11 +231,11 @@ void Dataset::require_tokenizer(const std::string& hash, int64_t vocab_size) con
 
 int64_t Dataset::length(int64_t row) const {
   impl_->check_row(row);
-  return static_cast<int64_t>(impl_->offsets[row + 1] - impl_->offsets[row]);
+  return impl_->offset(row + 1) - impl_->offset(row);
 }
 
 std::vector<int32_t> Dataset::tokens(int64_t row) const {
-  const int64_t count = length(row), first = static_cast<int64_t>(impl_->offsets[row]);
+  const int64_t count = length(row), first = impl_->offset(row);
   const auto copy = [&](const auto& all) {
     return std::vector<int32_t>(all.begin() + first, all.begin() + first + count);
   };
@@ -208,14 +250,14 @@ std::vector<int32_t> Dataset::tokens(int64_t row) const {
 
 int64_t Dataset::cond_length(int64_t row) const {
   impl_->check_row(row);
-  return info().is_pairs() ? impl_->cond_lengths[row] : 0;
+  return impl_->condition(row);
 }
 
 std::string Dataset::source_text(int64_t row) const {
-  return impl_->text(row, impl_->source_offsets, &OpenFile::source);
+  return impl_->text(row, &OpenFile::source);
 }
 std::string Dataset::target_text(int64_t row) const {
-  return impl_->text(row, impl_->target_offsets, &OpenFile::target);
+  return impl_->text(row, &OpenFile::target);
 }
 
 }  // namespace elf

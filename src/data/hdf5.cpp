@@ -172,16 +172,22 @@ hid_t uint32_type() {
 hid_t uint64_type() {
   return H5T_NATIVE_UINT64;
 }
+hid_t float_type() {
+  return H5T_NATIVE_FLOAT;
+}
 
-GrowingArray::GrowingArray(const Handle& file, const std::string& name, hid_t type, int64_t chunk)
+GrowingArray::GrowingArray(const Handle& file, const std::string& name, hid_t type, int64_t chunk,
+                           bool packed)
     : type_(type) {
   const Guard guard(library_lock());
   const hsize_t none = 0, unlimited = H5S_UNLIMITED, chunk_size = static_cast<hsize_t>(chunk);
   const Handle space(H5Screate_simple(1, &none, &unlimited), H5Sclose);
   const Handle layout(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
   H5Pset_chunk(layout.get(), 1, &chunk_size);
-  H5Pset_shuffle(layout.get());
-  H5Pset_deflate(layout.get(), 1);
+  if (packed) {
+    H5Pset_shuffle(layout.get());
+    H5Pset_deflate(layout.get(), 1);
+  }
   H5Pset_fletcher32(layout.get());
   H5Pset_obj_track_times(layout.get(), false);  // equal content, equal bytes
   array_ =

@@ -67,11 +67,13 @@ hid_t uint8_type();
 hid_t uint16_type();
 hid_t uint32_type();
 hid_t uint64_type();
+hid_t float_type();
 
-// A one-dimensional array that grows at its end: chunked, shuffled, deflated, with checksums.
+// A one-dimensional array that grows at its end: chunked, with checksums, and shuffled and deflated if
+// packed.
 class GrowingArray {
  public:
-  GrowingArray(const Handle& file, const std::string& name, hid_t type, int64_t chunk);
+  GrowingArray(const Handle& file, const std::string& name, hid_t type, int64_t chunk, bool packed = true);
   void append(const void* data, int64_t count);  // elements of the given type
   int64_t size() const { return size_; }
 

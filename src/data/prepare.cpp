@@ -1,14 +1,18 @@
 #include "elf/data/prepare.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
 #include "elf/base/log.h"
-#include "elf/base/outputs.h"
 #include "elf/base/progress.h"
 #include "elf/text/unicode.h"
 #include "elf/version.h"
+#include "in_order.h"
+#include "prepare_outputs.h"
 #include "text_encoding.h"
 
 namespace elf {
@@ -17,25 +21,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Ids = std::vector<int32_t>;
 
-constexpr size_t kBatchRecords = 4096;
-constexpr size_t kBatchBytes = size_t{4} << 20;
-
-const char* name_of(LongText policy) {
-  return policy == LongText::kSplit ? "split" : policy == LongText::kTruncate ? "truncate" : "drop";
-}
-
-void check_options(const PrepareOptions& o, const std::vector<std::string>& inputs) {
-  if (o.out.empty()) usage_error("--out is not given");
-  constexpr int64_t kLongest = 1 << 20;  // as in configurations
-  if (o.max_length < 1 || o.max_length > kLongest)
-    usage_error("--max-length is ", o.max_length, ", expected 1 to ", kLongest);
-  if (!(o.valid_fraction >= 0 && o.valid_fraction < 1))
-    usage_error("--valid-fraction is ", o.valid_fraction, ", expected [0, 1)");
-  if ((o.valid_fraction > 0) != !o.valid_out.empty())
-    usage_error("--valid-fraction and --valid-out go together");
-  refuse_overwriting(o.out, {o.valid_out.string()});
-  for (const std::filesystem::path& out : {o.out, o.valid_out}) refuse_overwriting(out, inputs);
-}
+constexpr size_t kBatchRecords = 1024;
+constexpr size_t kBatchBytes = size_t{1} << 20;
 
 Json settings_of(const PrepareOptions& o, const char* tool, const RecordSource& source) {
   Json files = source.files;
@@ -45,7 +32,9 @@ Json settings_of(const PrepareOptions& o, const char* tool, const RecordSource& 
           {"long", name_of(o.long_text)},
           {"eos", o.eos},
           {"valid_fraction", o.valid_fraction},
-          {"max_records", o.max_records}};
+          {"max_records", o.max_records},
+          {"shuffle_seed", o.shuffle_seed ? Json(*o.shuffle_seed) : Json(nullptr)},
+          {"append", o.append}};
 }
 
 DatasetInfo header_of(const PrepareOptions& o, const SentencePieceTokenizer& tokenizer, const char* kind,
@@ -63,37 +52,6 @@ DatasetInfo header_of(const PrepareOptions& o, const SentencePieceTokenizer& tok
   header.settings = all.dump();
   return header;
 }
-
-// The files being written: training and, when a part is held out, validation.
-class Outputs {
- public:
-  Outputs(const PrepareOptions& o, const DatasetInfo& header) : fraction_(o.valid_fraction) {
-    writers_.emplace_back(o.out, header);
-    if (fraction_ > 0) writers_.emplace_back(o.valid_out, header);
-  }
-
-  // 0 = training, 1 = validation.
-  size_t side_of(const std::string& text) const {
-    return fraction_ > 0 && split_position(text) < fraction_ ? 1 : 0;
-  }
-  DatasetWriter& writer(size_t side) { return writers_.at(side); }
-  size_t sides() const { return writers_.size(); }
-
-  void finish(PrepareReport& report) {
-    for (DatasetWriter& writer : writers_) {
-      const DatasetInfo& info = writer.close();
-      if (info.rows == 0)
-        usage_error(info.path.string(), ": no row for it: ", report.records, " records read, ", report.kept,
-                    " kept");
-    }
-    report.train = writers_[0].finish();
-    if (writers_.size() > 1) report.valid = writers_[1].finish();
-  }
-
- private:
-  double fraction_;
-  std::vector<DatasetWriter> writers_;
-};
 
 void check_unknown(const std::vector<ColumnReport>& columns, bool allowed) {
   for (const ColumnReport& column : columns) {
@@ -113,95 +71,106 @@ void check_unknown(const std::vector<ColumnReport>& columns, bool allowed) {
 }
 
 // The loop that corpus and pairs share: read(record) fills place, texts and bad (false at the end),
-// take(record) gets what has text in every column, encoded, in order. Counts the rest.
-template <class Read, class Take>
-void for_each_encoded(const PrepareOptions& o, const SentencePieceTokenizer& tokenizer,
-                      const std::vector<std::string>& names, const RecordReader& reader,
-                      PrepareReport& report, Read read, Take take) {
-  std::vector<ColumnCounter> columns;
-  for (const std::string& name : names) columns.emplace_back(name, tokenizer);
-  Progress progress("prepare", reader.bytes_total() >> 10, "KiB");
-  const auto drop = [&](const EncodedRecord& record, int64_t& counter, const char* reason) {
+// fit(record) cuts what has text in every column, encoded, to what goes into a dataset, or to nothing when it
+// is too long. Counts the rest.
+template <class Read, class Fit>
+class Preparation {
+ public:
+  Preparation(const PrepareOptions& o, const SentencePieceTokenizer& tokenizer,
+              const std::vector<std::string>& names, PrepareOutputs& outputs, PrepareReport& report)
+      : o_(o), tokenizer_(tokenizer), outputs_(outputs), report_(report), drops_(o.drop_report) {
+    for (const std::string& name : names) columns_.emplace_back(name, tokenizer);
+  }
+
+  void run(const RecordReader& reader, Read read, Fit fit) {
+    Progress progress("prepare", reader.bytes_total() >> 10, "KiB");
+    const auto start = std::chrono::steady_clock::now();
+    struct Batch {
+      std::vector<EncodedRecord> records;
+      int64_t bytes_read = 0;
+    };
+    int64_t count = 0;
+    bool more = true;
+    const auto read_batch = [&](Batch& batch) {
+      for (size_t bytes = 0; more && batch.records.size() < kBatchRecords && bytes < kBatchBytes;) {
+        EncodedRecord record;
+        more = (o_.max_records == 0 || count < o_.max_records) && read(record);
+        if (!more) break;
+        ++count;
+        for (const std::string& text : record.texts) bytes += text.size();
+        batch.records.push_back(std::move(record));
+      }
+      batch.bytes_read = reader.bytes_read();
+      return !batch.records.empty();
+    };
+    const auto encode_batch = [&](Batch& batch) {
+      for (EncodedRecord& record : batch.records) encode_record(record, tokenizer_);
+    };
+    const auto use_batch = [&](Batch& batch) {
+      for (EncodedRecord& record : batch.records) use(record, fit);
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      progress.update(
+          batch.bytes_read >> 10,
+          cat(report_.records, " records, ",
+              static_cast<int64_t>(static_cast<double>(report_.records) / std::max(seconds, 1e-3)), "/s"));
+    };
+    const int threads = o_.threads > 0 ? o_.threads : static_cast<int>(std::thread::hardware_concurrency());
+    in_order<Batch>(std::max(1, threads), read_batch, encode_batch, use_batch);
+    progress.finish(cat(report_.records, " records"));
+    report_.replaced = reader.replaced();
+    for (const ColumnCounter& column : columns_) report_.columns.push_back(column.report());
+    check_unknown(report_.columns, o_.allow_unknown);
+  }
+
+  void finish() {
+    outputs_.finish(report_);
+    drops_.finish();
+  }
+
+ private:
+  void drop(const EncodedRecord& record, int64_t& counter, const char* reason) {
     ++counter;
-    if (report.dropped.size() < kListedDrops) report.dropped.emplace_back(record.place, reason);
-  };
-  const auto use = [&](const EncodedRecord& record) {
-    if (record.bad) return drop(record, report.bad_text, "invalid UTF-8 or NUL");
+    drops_.add(record.place, reason);
+    if (report_.dropped.size() < kListedDrops) report_.dropped.emplace_back(record.place, reason);
+  }
+
+  void use(EncodedRecord& record, Fit& fit) {
+    ++report_.records;
+    if (record.bad) return drop(record, report_.bad_text, "invalid UTF-8 or NUL");
     bool blank = false, line_breaks = false;
-    for (size_t c = 0; c < columns.size(); ++c) {
+    for (size_t c = 0; c < columns_.size(); ++c) {
       blank |= record.encoded[c].ids.empty() || is_blank(record.texts[c]);
       line_breaks |= record.encoded[c].line_breaks;
     }
-    if (blank) return drop(record, report.blank, names.size() > 1 ? "an empty side" : "blank");
-    report.line_breaks += line_breaks;
-    for (size_t c = 0; c < columns.size(); ++c) columns[c].add(record.encoded[c]);
-    if (take(record)) {
-      ++report.kept;
-    } else {
-      drop(record, report.too_long, "too long");
-    }
-  };
-  for (bool more = true; more;) {
-    std::vector<EncodedRecord> batch;
-    for (size_t bytes = 0; more && batch.size() < kBatchRecords && bytes < kBatchBytes;) {
-      EncodedRecord record;
-      more = (o.max_records == 0 || report.records < o.max_records) && read(record);
-      if (!more) break;
-      ++report.records;
-      for (const std::string& text : record.texts) bytes += text.size();
-      batch.push_back(std::move(record));
-    }
-    encode_records(batch, tokenizer, o.threads);
-    for (const EncodedRecord& record : batch) use(record);
-    progress.update(reader.bytes_read() >> 10, cat(report.records, " records"));
-  }
-  report.replaced = reader.replaced();
-  for (const ColumnCounter& column : columns) report.columns.push_back(column.report());
-}
-
-// Rows of one document. Packed documents share rows: what does not fill one waits for the next document.
-class Rows {
- public:
-  Rows(const CorpusOptions& o, int32_t eos, DatasetWriter& writer) : o_(o), eos_(eos), writer_(writer) {}
-
-  // false: dropped as too long.
-  bool add(Ids ids, PrepareReport& report) {
-    if (o_.eos) ids.push_back(eos_);
-    const auto length = static_cast<size_t>(o_.max_length);
-    if (o_.pack) {
-      waiting_.insert(waiting_.end(), ids.begin(), ids.end());
-      write_rows(waiting_, /*rest=*/false);
-      return true;
-    }
-    if (ids.size() > length) {
-      if (o_.long_text == LongText::kDrop) return false;
-      if (ids.size() > length + (o_.eos ? 1 : 0))
-        ++(o_.long_text == LongText::kSplit ? report.split : report.truncated);
-      if (o_.long_text == LongText::kTruncate) ids.resize(length);
-      if (ids.size() % length == 1 && ids.back() == eos_) ids.pop_back();  // no row of an EOS alone
-    }
-    write_rows(ids, /*rest=*/true);
-    return true;
-  }
-  void finish() { write_rows(waiting_, /*rest=*/true); }
-
- private:
-  // Full rows of `ids`, which are taken away; with `rest` the last, shorter one too.
-  void write_rows(Ids& ids, bool rest) {
-    const auto length = o_.max_length;
-    int64_t done = 0;
-    const auto count = static_cast<int64_t>(ids.size());
-    for (; count - done >= length || (rest && done < count); done += std::min(length, count - done)) {
-      writer_.add_document({ids.begin() + done, ids.begin() + std::min(count, done + length)});
-    }
-    ids.erase(ids.begin(), ids.begin() + done);
+    if (blank) return drop(record, report_.blank, columns_.size() > 1 ? "an empty side" : "blank");
+    report_.line_breaks += line_breaks;
+    for (size_t c = 0; c < columns_.size(); ++c) columns_[c].add(record.encoded[c]);
+    std::optional<FittedRecord> fitted = fit(record);
+    if (!fitted) return drop(record, report_.too_long, "too long");
+    ++report_.kept;
+    outputs_.add(std::move(*fitted));
   }
 
-  const CorpusOptions& o_;
-  int32_t eos_;
-  DatasetWriter& writer_;
-  Ids waiting_;
+  const PrepareOptions& o_;
+  const SentencePieceTokenizer& tokenizer_;
+  PrepareOutputs& outputs_;
+  PrepareReport& report_;
+  DropReport drops_;
+  std::vector<ColumnCounter> columns_;
 };
+
+// A document's ids as they fill rows; false: dropped as too long.
+bool fit_document(const CorpusOptions& o, int32_t eos, Ids& ids, PrepareReport& report) {
+  if (o.eos) ids.push_back(eos);
+  const auto length = static_cast<size_t>(o.max_length);
+  if (o.pack || ids.size() <= length) return true;
+  if (o.long_text == LongText::kDrop) return false;
+  if (ids.size() > length + (o.eos ? 1 : 0))
+    ++(o.long_text == LongText::kSplit ? report.split : report.truncated);
+  if (o.long_text == LongText::kTruncate) ids.resize(length);
+  if (ids.size() % length == 1 && ids.back() == eos) ids.pop_back();  // no row of an EOS alone
+  return true;
+}
 
 // Pairs from one source of two columns, or from two sources side by side.
 class PairReader {
@@ -272,10 +241,7 @@ PrepareReport prepare_corpus(const CorpusOptions& o, const SentencePieceTokenize
   settings["pack"] = o.pack;
   PrepareReport report;
   RecordReader reader(o.source);
-  Outputs outputs(o, header_of(o, tokenizer, "documents", settings));
-  std::vector<Rows> rows;
-  for (size_t side = 0; side < outputs.sides(); ++side)
-    rows.emplace_back(o, tokenizer.eos_id(), outputs.writer(side));
+  PrepareOutputs outputs(o, header_of(o, tokenizer, "documents", settings), o.pack);
   Record record;
   const auto read = [&](EncodedRecord& next) {
     if (!reader.next(record)) return false;
@@ -284,13 +250,14 @@ PrepareReport prepare_corpus(const CorpusOptions& o, const SentencePieceTokenize
     next.bad = record.bad;
     return true;
   };
-  const auto take = [&](const EncodedRecord& next) {
-    return rows[outputs.side_of(next.texts[0])].add(next.encoded[0].ids, report);
+  const auto fit = [&](EncodedRecord& document) -> std::optional<FittedRecord> {
+    FittedRecord fitted{outputs.side_of(document.texts[0]), {}, std::move(document.encoded[0].ids), "", ""};
+    if (!fit_document(o, tokenizer.eos_id(), fitted.ids, report)) return std::nullopt;
+    return fitted;
   };
-  for_each_encoded(o, tokenizer, {"text"}, reader, report, read, take);
-  check_unknown(report.columns, o.allow_unknown);
-  for (Rows& side : rows) side.finish();
-  outputs.finish(report);
+  Preparation<decltype(read), decltype(fit)> preparation(o, tokenizer, {"text"}, outputs, report);
+  preparation.run(reader, read, fit);
+  preparation.finish();
   return report;
 }
 
@@ -311,28 +278,27 @@ PrepareReport prepare_pairs(const PairsOptions& o, const SentencePieceTokenizer&
   PairReader reader(o);
   DatasetInfo header = header_of(o, tokenizer, "pairs", settings);
   header.max_input_length = o.max_input_length;
-  Outputs outputs(o, header);
-  const auto take = [&](const EncodedRecord& pair) {
-    Ids condition = pair.encoded[0].ids, target = pair.encoded[1].ids;
+  PrepareOutputs outputs(o, header, /*pack=*/false);
+  const auto read = [&](EncodedRecord& pair) { return reader.next(pair); };
+  const auto fit = [&](EncodedRecord& pair) -> std::optional<FittedRecord> {
+    Ids &condition = pair.encoded[0].ids, &target = pair.encoded[1].ids;
     if (o.eos) target.push_back(tokenizer.eos_id());
     const auto most_condition = static_cast<size_t>(o.max_input_length);
     const auto most_target = static_cast<size_t>(o.max_length - o.max_input_length);
     if (condition.size() > most_condition || target.size() > most_target) {
-      if (o.long_text == LongText::kDrop) return false;
+      if (o.long_text == LongText::kDrop) return std::nullopt;
       ++report.truncated;
       condition.resize(std::min(condition.size(), most_condition));
       target.resize(std::min(target.size(), most_target));
     }
-    DatasetWriter& writer = outputs.writer(outputs.side_of(pair.texts[o.split_by_target ? 1 : 0]));
-    writer.add_pair(condition, target, pair.texts[0], pair.texts[1]);
-    return true;
+    const size_t side = outputs.side_of(pair.texts[o.split_by_target ? 1 : 0]);
+    return FittedRecord{side, std::move(condition), std::move(target), std::move(pair.texts[0]),
+                        std::move(pair.texts[1])};
   };
-  for_each_encoded(
-      o, tokenizer, {"source", "target"}, reader.source(), report,
-      [&](EncodedRecord& pair) { return reader.next(pair); }, take);
+  Preparation<decltype(read), decltype(fit)> preparation(o, tokenizer, {"source", "target"}, outputs, report);
+  preparation.run(reader.source(), read, fit);
   report.replaced += reader.replaced_in_target();
-  check_unknown(report.columns, o.allow_unknown);
-  outputs.finish(report);
+  preparation.finish();
   return report;
 }
 

@@ -71,6 +71,7 @@ std::string report_text(const PrepareReport& r) {
     out << "\n";
   }
   out << file_line(r.train) << "\n";
+  if (r.rows_before > 0) out << "  " << r.rows_before << " of the rows were there before\n";
   if (r.valid) out << file_line(*r.valid) << "\n";
   return out.str();
 }
@@ -101,6 +102,7 @@ Json report_json(const PrepareReport& r) {
                {"columns", columns},
                {"tokenizer_hash", r.train.tokenizer_hash},
                {"vocabulary", r.train.vocab_size},
+               {"rows_before", r.rows_before},
                {"train", file_json(r.train)}};
   if (r.valid) json["valid"] = file_json(*r.valid);
   return json;

@@ -1,10 +1,7 @@
 #include "text_encoding.h"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <sstream>
-#include <thread>
 
 #include "elf/text/unicode.h"
 
@@ -22,39 +19,15 @@ EncodedText encode_text(const std::string& text, const SentencePieceTokenizer& t
     c = ' ';
     result.line_breaks = true;
   }
-  result.ids = tokenizer.encode(line);
+  result.ids = tokenizer.encode(line, /*add_eos=*/false, &result.unknown);
   result.comes_back = tokenizer.decode(result.ids) == text;
-  if (std::find(result.ids.begin(), result.ids.end(), tokenizer.unk_id()) != result.ids.end()) {
-    result.unknown = tokenizer.unknown_stretches(line);
-  }
   return result;
 }
 
 }  // namespace
 
-void encode_records(std::vector<EncodedRecord>& records, const SentencePieceTokenizer& tokenizer,
-                    int threads) {
-  const size_t wanted =
-      threads > 0 ? static_cast<size_t>(threads) : std::max(1u, std::thread::hardware_concurrency());
-  std::atomic<size_t> next = 0;
-  std::vector<std::exception_ptr> failures(std::min(wanted, std::max<size_t>(1, records.size())));
-  const auto work = [&](std::exception_ptr& failure) {
-    try {
-      for (size_t i; (i = next++) < records.size();) {
-        for (const std::string& text : records[i].texts)
-          records[i].encoded.push_back(encode_text(text, tokenizer));
-      }
-    } catch (...) {
-      failure = std::current_exception();
-    }
-  };
-  std::vector<std::thread> others;
-  for (size_t t = 1; t < failures.size(); ++t) others.emplace_back(work, std::ref(failures[t]));
-  work(failures[0]);
-  for (std::thread& thread : others) thread.join();
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+void encode_record(EncodedRecord& record, const SentencePieceTokenizer& tokenizer) {
+  for (const std::string& text : record.texts) record.encoded.push_back(encode_text(text, tokenizer));
 }
 
 ColumnCounter::ColumnCounter(std::string name, const SentencePieceTokenizer& tokenizer)

@@ -1,4 +1,4 @@
-// Records on their way from text to tokens: encoded on all cores, counted in order.
+// Records on their way from text to tokens: encoded by several threads, counted in order.
 #pragma once
 
 #include <map>
@@ -24,9 +24,8 @@ struct EncodedRecord {
   std::vector<EncodedText> encoded;
 };
 
-// Fills `encoded` of each record that is not bad, on `threads` threads (0 = all cores).
-void encode_records(std::vector<EncodedRecord>& records, const SentencePieceTokenizer& tokenizer,
-                    int threads);
+// Fills `encoded`. For several threads at once.
+void encode_record(EncodedRecord& record, const SentencePieceTokenizer& tokenizer);
 
 // Gathers a ColumnReport text by text.
 class ColumnCounter {

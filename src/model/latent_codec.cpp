@@ -67,9 +67,13 @@ std::string hash_in_record(const std::filesystem::path& folder) {
 
 class T5Codec final : public LatentCodec {
  public:
-  T5Codec(T5Model model, const LatentsConfig& config, at::Device device)
-      : encoder_(std::move(model)), device_(device) {
+  T5Codec(T5Model model, const LatentsConfig& config, at::Device device) : encoder_(model), device_(device) {
     source_ = encoder_.digest();
+    if (config.dtype == EncoderDtype::kBFloat16) {
+      source_ += " bfloat16";
+      to_dtype(model, at::kBFloat16);
+      encoder_ = T5Encoder(std::move(model));
+    }
     tokenizer_hash_ = hash_in_record(config.path);
     normalisation_ = make_normalisation(config, dim(), source_, device);
     digest_ = codec_digest(source_, normalisation_);
@@ -91,6 +95,7 @@ class T5Codec final : public LatentCodec {
     return parts.size() == 1 ? parts[0] : at::cat(parts);
   }
 
+  at::Tensor normalise(const at::Tensor& raw) const override { return normalisation_.apply(raw); }
   int64_t dim() const override { return encoder_.config().d_model; }
   int64_t vocabulary() const override { return encoder_.config().vocab_size; }
   std::string source_digest() const override { return source_; }
@@ -110,9 +115,9 @@ class TableCodec final : public LatentCodec {
     const at::Tensor raw = table.weight.contiguous();
     tokenizer_hash_ = table.made.value("tokenizer_hash", "");
     source_ = elf::digest({static_cast<const char*>(raw.data_ptr()), raw.nbytes()});
-    const Normalisation normalisation = make_normalisation(config, raw.size(1), source_, device);
-    digest_ = codec_digest(source_, normalisation);
-    table_ = normalisation.apply(raw.to(device));
+    normalisation_ = make_normalisation(config, raw.size(1), source_, device);
+    digest_ = codec_digest(source_, normalisation_);
+    table_ = normalise(raw.to(device));
   }
 
   at::Tensor encode(const at::Tensor& ids, const at::Tensor&) override {
@@ -128,6 +133,7 @@ class TableCodec final : public LatentCodec {
         .view({ids.size(0), ids.size(1), dim()});
   }
 
+  at::Tensor normalise(const at::Tensor& raw) const override { return normalisation_.apply(raw); }
   int64_t dim() const override { return table_.size(1); }
   int64_t vocabulary() const override { return table_.size(0); }
   std::string source_digest() const override { return source_; }
@@ -136,6 +142,7 @@ class TableCodec final : public LatentCodec {
   at::Tensor token_table() const override { return table_; }
 
  private:
+  Normalisation normalisation_;
   at::Tensor table_;  // normalised
   std::string source_, digest_, tokenizer_hash_;
 };

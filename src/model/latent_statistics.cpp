@@ -22,18 +22,24 @@ std::vector<double> numbers(const at::Tensor& vector) {
 void StatisticsAccumulator::add(const at::Tensor& rows) {
   if (rows.size(0) == 0) return;
   const at::Tensor values = rows.to(at::kDouble);
-  const at::Tensor mean = values.mean(0);
-  const at::Tensor squares = (values - mean).square().sum(0);
-  const auto n = static_cast<double>(rows.size(0)), before = static_cast<double>(count_);
+  StatisticsAccumulator part;
+  part.count_ = rows.size(0);
+  part.mean_ = values.mean(0);
+  part.squares_ = (values - part.mean_).square().sum(0);
+  merge(part);
+}
+
+void StatisticsAccumulator::merge(const StatisticsAccumulator& other) {
+  if (other.count_ == 0) return;
   if (count_ == 0) {
-    mean_ = mean;
-    squares_ = squares;
-  } else {
-    const at::Tensor delta = mean - mean_;
-    mean_ = mean_ + delta * (n / (before + n));
-    squares_ = squares_ + squares + delta.square() * (before * n / (before + n));
+    *this = other;
+    return;
   }
-  count_ += rows.size(0);
+  const auto n = static_cast<double>(other.count_), before = static_cast<double>(count_);
+  const at::Tensor delta = other.mean_ - mean_;
+  mean_ = mean_ + delta * (n / (before + n));
+  squares_ = squares_ + other.squares_ + delta.square() * (before * n / (before + n));
+  count_ += other.count_;
 }
 
 LatentStatistics StatisticsAccumulator::result() const {

@@ -149,7 +149,8 @@ at::Tensor T5Encoder::forward(const at::Tensor& ids, const at::Tensor& mask,
     }
     bias = bias + score_mask(mask);
   }
-  return run(model_.encoder, config(), at::embedding(model_.embedding, ids), bias, {}, hidden);
+  const at::Tensor embedded = at::embedding(model_.embedding, ids);
+  return run(model_.encoder, config(), embedded, bias.to(embedded.scalar_type()), {}, hidden).to(at::kFloat);
 }
 
 std::string T5Encoder::digest() const {

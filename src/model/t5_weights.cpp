@@ -110,4 +110,12 @@ void to_device(T5Model& model, at::Device device) {
     *weight.tensor = weight.tensor->to(device);
 }
 
+void to_dtype(T5Model& model, at::ScalarType dtype) {
+  if (dtype != at::kFloat && dtype != at::kBFloat16)
+    usage_error("T5 in ", dtype, ": expected float32 or bfloat16",
+                dtype == at::kHalf ? "; its feed-forward layers pass 65504, where float16 ends" : "");
+  for (const T5Weight& weight : all_weights(model, model.has_decoder()))
+    *weight.tensor = weight.tensor->to(dtype);
+}
+
 }  // namespace elf

@@ -66,8 +66,8 @@ class Fields {
 
 // Field numbers of sentencepiece_model.proto.
 constexpr int kPieces = 1, kTrainerSpec = 2, kNormalizerSpec = 3;
-constexpr int kModelType = 3;       // of the trainer's settings
-constexpr int kAddDummyPrefix = 3;  // of the normaliser's settings
+constexpr int kModelType = 3;                                    // of the trainer's settings
+constexpr int kAddDummyPrefix = 3, kRemoveExtraWhitespaces = 4;  // of the normaliser's settings
 
 }  // namespace
 
@@ -88,6 +88,7 @@ ModelFacts read_model_facts(std::string_view model) {
       normalizer = true;
       for (Fields f(top.content()); f.next();) {
         if (f.number() == kAddDummyPrefix) facts.add_dummy_prefix = f.value() != 0;
+        if (f.number() == kRemoveExtraWhitespaces) facts.remove_extra_whitespaces = f.value() != 0;
       }
     }
   }

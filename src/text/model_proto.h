@@ -13,6 +13,7 @@ struct ModelFacts {
   int64_t pieces = 0;
   std::string model_type = "unigram";
   bool add_dummy_prefix = true;
+  bool remove_extra_whitespaces = true;
 };
 
 // Never throws: bytes that are no model give whole = false.

@@ -1,5 +1,7 @@
 #include "elf/text/records.h"
 
+#include <glob.h>
+
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -55,6 +57,7 @@ struct RecordReader::Impl {
   size_t next_file = 0;  // to be opened
   std::unique_ptr<text::LineReader> lines;
   RecordFormat format = RecordFormat::kLines;
+  int64_t expected_columns = 0;
   int64_t line_number = 0, replaced = 0, bad = 0, bytes_done = 0, bytes_total = 0;
   std::string line;
 
@@ -97,15 +100,30 @@ struct RecordReader::Impl {
     return false;
   }
 
-  void split_tabs(Record& record) const {
+  void split_tabs(Record& record) {
+    std::vector<std::string> all;
     for (size_t begin = 0;;) {
       const size_t tab = line.find('\t', begin);
-      record.columns.push_back(line.substr(begin, tab - begin));
+      all.push_back(line.substr(begin, tab - begin));
       if (tab == std::string::npos) break;
       begin = tab + 1;
     }
-    if (static_cast<int64_t>(record.columns.size()) != source.columns) {
-      usage_error(place(), ": ", record.columns.size(), " tab-separated columns, expected ", source.columns);
+    const auto found = static_cast<int64_t>(all.size());
+    if (source.columns > 0 || line_number == 1)
+      expected_columns = source.columns > 0 ? source.columns : found;
+    if (found != expected_columns) {
+      usage_error(place(), ": ", found, " tab-separated columns, expected ", expected_columns,
+                  source.columns > 0 ? "" : ", as in line 1");
+    }
+    if (source.take.empty()) {
+      record.columns = std::move(all);
+      return;
+    }
+    for (const int64_t column : source.take) {
+      if (column >= found)
+        usage_error(place(), ": ", found, " tab-separated columns, but column ", column + 1,
+                    " is asked for (they count from 1)");
+      record.columns.push_back(all[static_cast<size_t>(column)]);
     }
   }
 
@@ -194,6 +212,23 @@ int64_t RecordReader::bytes_read() const {
 }
 int64_t RecordReader::bytes_total() const {
   return std::max<int64_t>(0, impl_->bytes_total);
+}
+
+std::vector<std::string> expand_files(const std::vector<std::string>& names) {
+  std::vector<std::string> files;
+  for (const std::string& name : names) {
+    std::error_code none;
+    if (name.find_first_of("*?[") == std::string::npos || std::filesystem::exists(name, none)) {
+      files.push_back(name);
+      continue;
+    }
+    glob_t found{};
+    const int code = ::glob(name.c_str(), GLOB_TILDE, nullptr, &found);  // sorted
+    files.insert(files.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
+    ::globfree(&found);
+    if (code != 0) usage_error(name, ": no file matches");
+  }
+  return files;
 }
 
 std::vector<std::string> read_records(const RecordSource& source) {

@@ -2,6 +2,7 @@
 
 #include <sentencepiece_processor.h>
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
@@ -19,6 +20,7 @@ constexpr std::string_view kBlankMark = "\xE2\x96\x81";  // U+2581, SentencePiec
 constexpr std::string_view kExtraPrefix = "<extra_id_";
 constexpr size_t kLongestSpecial =
     64;  // bytes looked at for a special token: a text of nothing but "<" stays cheap
+constexpr size_t kLongText = size_t{1} << 18;  // bytes; longer texts are encoded in parts of about this size
 constexpr const char* kModelName = "spiece.model";
 constexpr const char* kConfigName = "tokenizer_config.json";
 
@@ -62,6 +64,7 @@ struct SentencePieceTokenizer::Impl {
   sentencepiece::SentencePieceProcessor processor;
   std::vector<Piece> pieces;
   std::unordered_map<std::string, int32_t> specials;  // written form of pad, eos, unk
+  bool words_apart = false;  // no piece reaches over a blank: words are encoded independently
 
   int64_t size() const { return static_cast<int64_t>(pieces.size()); }
 
@@ -82,12 +85,31 @@ struct SentencePieceTokenizer::Impl {
     return plain && number < extra_ids ? static_cast<int32_t>(size() - 1 - number) : -1;
   }
 
-  void append_plain(std::string_view text, std::vector<int32_t>& ids) const {
+  // SentencePiece's memory grows by a hundred bytes a piece: a text of many megabytes is encoded in parts,
+  // cut at blanks, which no piece reaches over.
+  void append_plain(std::string_view text, std::vector<int32_t>& ids,
+                    std::vector<std::string>* unknown = nullptr) const {
+    while (words_apart && text.size() > kLongText) {
+      const size_t blank = text.find(' ', kLongText);
+      if (blank == std::string_view::npos) break;
+      append_part(text.substr(0, blank), ids, unknown);
+      text.remove_prefix(blank + 1);
+    }
+    append_part(text, ids, unknown);
+  }
+
+  void append_part(std::string_view text, std::vector<int32_t>& ids,
+                   std::vector<std::string>* unknown) const {
     if (text.empty()) return;
-    std::vector<int> found;
-    const auto status = processor.Encode(text, &found);
-    if (!status.ok()) environment_error("SentencePiece cannot encode a text: ", status.ToString());
-    ids.insert(ids.end(), found.begin(), found.end());
+    const auto encoded = processor.EncodeAsImmutableProto(text);
+    const size_t count = encoded.pieces_size();
+    const auto unk = static_cast<uint32_t>(processor.unk_id());
+    ids.reserve(ids.size() + count);
+    for (size_t i = 0; i < count; ++i) {
+      const auto piece = encoded.pieces(static_cast<int>(i));
+      ids.push_back(static_cast<int32_t>(piece.id()));
+      if (unknown && piece.id() == unk) unknown->push_back(piece.surface());
+    }
   }
 
   // Of the model's pieces and, after them, the extra ids.
@@ -104,6 +126,11 @@ struct SentencePieceTokenizer::Impl {
       const std::string written = cat(kExtraPrefix, number, ">");
       pieces.push_back({written, written, written, true, -1});
     }
+    const auto reaches_over_a_blank = [](const Piece& piece) {
+      return piece.written.find(kBlankMark, 1) != std::string::npos;
+    };
+    words_apart = facts.add_dummy_prefix && facts.remove_extra_whitespaces &&
+                  std::none_of(pieces.begin(), pieces.end(), reaches_over_a_blank);
     for (const int id : {processor.pad_id(), processor.eos_id(), processor.unk_id()}) {
       if (id >= 0) specials[pieces[static_cast<size_t>(id)].written] = id;
     }
@@ -177,7 +204,8 @@ const std::string& SentencePieceTokenizer::model_bytes() const {
   return impl_->model;
 }
 
-std::vector<int32_t> SentencePieceTokenizer::encode(std::string_view text, bool add_eos) const {
+std::vector<int32_t> SentencePieceTokenizer::encode(std::string_view text, bool add_eos,
+                                                    std::vector<std::string>* unknown) const {
   std::vector<int32_t> ids;
   size_t begin = 0;            // of the stretch that holds no special token
   bool after_special = false;  // then its leading white space belongs to the token
@@ -188,12 +216,12 @@ std::vector<int32_t> SentencePieceTokenizer::encode(std::string_view text, bool 
       ++at;
       continue;
     }
-    impl_->append_plain(strip_space(text.substr(begin, at - begin), after_special, true), ids);
+    impl_->append_plain(strip_space(text.substr(begin, at - begin), after_special, true), ids, unknown);
     ids.push_back(id);
     at = begin = at + length;
     after_special = true;
   }
-  impl_->append_plain(strip_space(text.substr(begin), after_special, false), ids);
+  impl_->append_plain(strip_space(text.substr(begin), after_special, false), ids, unknown);
   if (add_eos && eos_id() >= 0) ids.push_back(eos_id());
   return ids;
 }
@@ -259,16 +287,6 @@ int32_t SentencePieceTokenizer::id_of(std::string_view piece) const {
 
 bool SentencePieceTokenizer::is_special(int64_t id) const {
   return id >= 0 && id < size() && impl_->pieces[static_cast<size_t>(id)].special;
-}
-
-std::vector<std::string> SentencePieceTokenizer::unknown_stretches(std::string_view text) const {
-  std::vector<std::string> stretches;
-  const auto encoded = impl_->processor.EncodeAsImmutableProto(text);
-  for (size_t i = 0; i < encoded.pieces_size(); ++i) {
-    const auto piece = encoded.pieces(static_cast<int>(i));
-    if (impl_->processor.IsUnknown(static_cast<int>(piece.id()))) stretches.push_back(piece.surface());
-  }
-  return stretches;
 }
 
 std::string clean_up_spaces(std::string text) {

@@ -9,8 +9,10 @@
 #include "batch_feed.h"
 #include "elf/base/error.h"
 #include "elf/base/log.h"
+#include "elf/config/enum_names.h"
 #include "elf/data/loader.h"
 #include "elf/optim/lr_schedule.h"
+#include "elf/train/cached_codec.h"
 #include "elf/train/run_state.h"
 #include "elf/train/train_step.h"
 #include "elf/train/validation.h"
@@ -34,6 +36,7 @@ class Trainer::Implementation {
   TrainOutcome run();
   [[noreturn]] void fail(ErrorKind kind, const std::string& message) const;
   void initialise_weights();
+  void require_same_latents(const json& saved) const;
   void resume();
   StepReport one_step(const SignalWatch& signals);
   bool measure(bool last);
@@ -128,7 +131,8 @@ Trainer::Implementation::Implementation(const RunPlan& plan, at::Device device, 
       network_(network_of(config_, device)),
       averaged_(network_of(config_, device)),
       optimizer_(make_optimizer(config_.optimizer, network_.parameters(), &ranks)),
-      codec_(make_latent_codec(config_.latents, device)),
+      codec_(make_training_codec(config_.latents, plan.train->info(), config_.data.max_length,
+                                 loader_config(config_, *plan.tokenizer).pad_id, device)),
       ema_((initialise_weights(), network_.parameters()), config_.optimizer.ema_decay,
            config_.optimizer.ema_warmup),
       objective_(make_training_objective(config_, network_, *codec_)),
@@ -160,9 +164,18 @@ void Trainer::Implementation::initialise_weights() {
   network_.initialise(config_.train.seed);
 }
 
+void Trainer::Implementation::require_same_latents(const json& saved) const {
+  const std::string before = saved.value("encoder", ""), now = codec_->digest();
+  if (before == now || before.empty()) return;
+  usage_error(config_.latents.path, ": gives the latents ", now, " (", enum_name(config_.latents.dtype),
+              "), but the run in ", config_.train.out, " was trained on ", before, " (",
+              saved.value("encoder_dtype", "float32"), "); give the same `latents:`, or another --out");
+}
+
 void Trainer::Implementation::resume() {
   const json saved = keeper_->restore({network_, ema_, *optimizer_});
   if (!saved.is_null()) {
+    require_same_latents(saved);
     const int64_t planned = state_.total_steps;
     state_ = run_state_of(saved);
     if (planned > 0) state_.total_steps = planned;  // else train.minutes: fixed when the run began
@@ -238,6 +251,7 @@ void Trainer::Implementation::save(bool is_best) {
   state.update({{"epoch", static_cast<double>(state_.step) / plan_.steps_per_epoch},
                 {"best", best_.to_json()},
                 {"seed", config_.train.seed},
+                {"encoder_dtype", enum_name(config_.latents.dtype)},
                 {"encoder", codec_->digest()}});
   const ordered_json figures = keeper_->save({network_, ema_, *optimizer_}, state, is_best);
   if (!figures.empty()) {

@@ -9,6 +9,7 @@
 #include "elf/base/error.h"
 #include "elf/base/files.h"
 #include "elf/data/dataset.h"
+#include "elf/data/latent_cache.h"
 #include "elf/model/latent_statistics.h"
 #include "elf/model/t5.h"
 #include "elf/model/token_table.h"
@@ -91,6 +92,36 @@ TEST_F(PrepareLatents, TheEncoderFitsTheData) {
                  path("t5table")}),
             0);
   EXPECT_EQ(load_token_table(path("t5table")).weight.sizes(), (std::vector<int64_t>{30, 64}));
+}
+
+TEST_F(PrepareLatents, ACacheHoldsEveryDifferentRow) {
+  ASSERT_EQ(run({"encoder", "--data", path("data.h5"), "--preset", "t5-nano", "--steps", "1", "--batch", "4",
+                 "--out", path("encoder")}),
+            0);
+  const std::vector<std::string> latents{"latents",       "--data", path("data.h5"), "--encoder",
+                                         path("encoder"), "--out",  path("l.h5")};
+  std::vector<std::string> dry = latents;
+  dry.push_back("--dry-run");
+  EXPECT_EQ(run(dry), 0);
+  EXPECT_FALSE(fs::exists(path("l.h5")));
+  for (const std::string dtype : {"float32", "bfloat16"}) {
+    std::vector<std::string> wet = latents;
+    wet.insert(wet.end(), {"--dtype", dtype, "--rows-at-once", "7"});
+    ASSERT_EQ(run(wet), 0);
+    const LatentCache cache = LatentCache::open(path("l.h5"));
+    EXPECT_EQ(cache.info().dtype, dtype);
+    EXPECT_EQ(cache.info().length, 12);
+    EXPECT_EQ(cache.info().dim, 64);
+    EXPECT_EQ(cache.info().data_hash, Dataset::open(path("data.h5")).info().data_hash);
+    EXPECT_LE(cache.info().rows, 50);
+    EXPECT_GT(cache.info().rows, 20);
+    EXPECT_NEAR(static_cast<double>(fs::file_size(path("l.h5"))),
+                static_cast<double>(latent_cache_bytes(cache.info().rows, 12, 64, dtype)), 40'000);
+  }
+  std::vector<std::string> half = latents;
+  half.insert(half.end(), {"--dtype", "float16"});
+  EXPECT_EQ(run(half), 2);
+  EXPECT_TRUE(left_nothing_temporary());
 }
 
 TEST_F(PrepareLatents, WrongInputEndsWithTwoAndLeavesNothing) {

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "elf/base/files.h"
@@ -165,6 +166,171 @@ TEST(ElfPrepare, LeavesNothingWhenKilledHalfWay) {
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_THAT(again.err, HasSubstr("left over from an interrupted run"));
   EXPECT_EQ(Dataset::open(out).info().rows, 20000);
+}
+
+// Five kills spread over the run, shuffling and closing included: under the final name there is never
+// anything but a whole dataset.
+TEST(ElfPrepare, ShowsNoPartOfADatasetWheneverItIsKilled) {
+  const TemporaryFolder folder;
+  write_words(folder, 60000);
+  train_words(folder);
+  const std::string input = (folder / "a.txt").string(), tokenizer = (folder / "tok").string(),
+                    out = (folder / "out.h5").string();
+  const auto start = [&] {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::execl(kTool.c_str(), "elf-prepare", "corpus", "--input", input.c_str(), "--tokenizer",
+              tokenizer.c_str(), "--max-length", "8", "--out", out.c_str(), "--log-level", "off",
+              "--shuffle-seed", "1", nullptr);
+      ::_exit(127);
+    }
+    return child;
+  };
+  int status = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  ::waitpid(start(), &status, 0);
+  const auto whole_run = std::chrono::steady_clock::now() - begin;
+  ASSERT_EQ(status, 0);
+  fs::remove(out);
+  int killed = 0;
+  for (const double share : {0.31, 0.52, 0.74, 0.88, 0.97}) {
+    const pid_t child = start();
+    std::this_thread::sleep_for(whole_run * share);
+    ::kill(child, SIGKILL);
+    ::waitpid(child, &status, 0);
+    killed += WIFSIGNALED(status);
+    if (fs::exists(out)) {
+      EXPECT_EQ(Dataset::open(out).info().rows, 60000);  // it was just done
+      fs::remove(out);
+    }
+  }
+  EXPECT_GE(killed, 3);
+}
+
+TEST(ElfPrepare, ReadsPatternsAndTables) {
+  const TemporaryFolder folder;
+  write_words(folder, 500);
+  train_words(folder);
+  const Outcome split = shell(folder,
+                              "split -n l/3 -d a.txt part- && gzip part-01 && $P corpus --input 'part-*' "
+                              "--tokenizer tok --max-length 8 --out parts.h5 && "
+                              "$P corpus --input a.txt --tokenizer tok --max-length 8 --out whole.h5");
+  ASSERT_EQ(split.code, 0) << split.err;
+  EXPECT_EQ(Dataset::open(folder / "parts.h5").info().data_hash,
+            Dataset::open(folder / "whole.h5").info().data_hash);
+  const Outcome table =
+      shell(folder,
+            "cat -n a.txt > n.tsv && $P corpus --input n.tsv --tsv-column 2 --tokenizer tok "
+            "--max-length 8 --out table.h5 && $P pairs --tsv n.tsv --columns 2 2 --tokenizer "
+            "tok --max-input-length 8 --max-length 16 --out pairs.h5");
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_EQ(Dataset::open(folder / "table.h5").info().data_hash,
+            Dataset::open(folder / "whole.h5").info().data_hash);
+  EXPECT_EQ(Dataset::open(folder / "pairs.h5").info().rows, 500);
+  const Outcome none = shell(folder, "$P corpus --input 'no-*' --tokenizer tok --max-length 8 --out x.h5");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("no-*: no file matches"));
+}
+
+TEST(ElfPrepare, FollowsARecipe) {
+  const TemporaryFolder folder;
+  write_words(folder, 500);
+  folder.write("recipe.yaml", R"(
+steps:
+  - tokenizer: {input: a.txt, vocab-size: 200, model-type: word, extra-ids: 0, out: tok}
+  - corpus:
+      input: [a.txt, a.txt]
+      tokenizer: tok
+      max-length: 8
+      eos: false
+      out: a.h5
+)");
+  const Outcome made = shell(folder, "$P recipe recipe.yaml");
+  ASSERT_EQ(made.code, 0) << made.err;
+  const Dataset data = Dataset::open(folder / "a.h5");
+  EXPECT_EQ(data.info().rows, 1000);
+  EXPECT_EQ(data.info().longest_row, 5);
+  const Outcome again = shell(folder, "$P recipe recipe.yaml");
+  EXPECT_EQ(again.code, 0);
+  EXPECT_THAT(again.err, AllOf(HasSubstr("a.h5 is there already"), HasSubstr("tok is there already")));
+  folder.write("wrong.yaml", "steps:\n  - corpus: {input: a.txt, lenght: 3}\n");
+  const Outcome wrong = shell(folder, "$P recipe wrong.yaml");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, AllOf(HasSubstr("wrong.yaml:2: corpus"), HasSubstr("lenght")));
+}
+
+// The recipes of the published data are whole: every step parses, and the first thing missing is a file.
+TEST(ElfPrepare, RecipesOfThePublishedDataParse) {
+  const TemporaryFolder folder;
+  for (const char* name : {"openwebtext", "wmt14-de-en", "xsum"}) {
+    const Outcome outcome =
+        shell(folder, std::string("$P recipe " ELF_TEST_DIR "/../configs/data/") + name + ".yaml");
+    EXPECT_EQ(outcome.code, 2) << name;
+    EXPECT_THAT(outcome.err, ::testing::AnyOf(HasSubstr("no such file"), HasSubstr("no file matches")))
+        << name;
+  }
+}
+
+// Small archives of the publishers' kind, through scripts/corpora.py and into datasets.
+TEST(ElfPrepare, TakesThePublishersArchives) {
+  const TemporaryFolder folder;
+  write_words(folder, 500);
+  train_words(folder);
+  const std::string corpora = "C='" ELF_TEST_DIR "/../scripts/corpora.py'; ";
+  const Outcome owt =
+      shell(folder,
+            corpora +
+                "mkdir o && printf 'w1 w2\n\nw3\n' > 1.txt && printf 'w4\n' > 2.txt && printf ' \n' > 3.txt "
+                "&& tar cJf o/a_data.xz 1.txt && tar cJf o/b_data.xz 2.txt 3.txt && tar cf owt.tar o && "
+                "python3 $C openwebtext owt.tar | $P corpus --input - --field text --tokenizer tok "
+                "--max-length 8 --out owt.h5");
+  ASSERT_EQ(owt.code, 0) << owt.err;
+  const Dataset documents = Dataset::open(folder / "owt.h5");
+  const auto tokenizer = SentencePieceTokenizer::load(folder / "tok");
+  ASSERT_EQ(documents.info().rows, 2);
+  const std::set<std::string> texts = {tokenizer.decode(documents.tokens(0)),
+                                       tokenizer.decode(documents.tokens(1))};
+  EXPECT_EQ(texts, (std::set<std::string>{"w1 w2 w3", "w4"}));
+
+  const Outcome xsum = shell(
+      folder, corpora +
+                  "mkdir bbc && printf '[SN]URL[SN]\nx\n\n[SN]TITLE[SN]\nw9\n\n[SN]FIRST-SENTENCE[SN]\nw5\n\n"
+                  "[SN]RESTBODY[SN]\nw6\nw7\n' > bbc/12.summary && tar czf x.tgz bbc && "
+                  "echo '{\"train\": [\"12\"], \"test\": [\"13\"]}' > split.json && python3 $C xsum x.tgz "
+                  "split.json > x.jsonl && "
+                  "$P pairs --jsonl x.jsonl --source-field document --target-field summary --tokenizer tok "
+                  "--max-input-length 4 --max-length 8 --out x.h5");
+  ASSERT_EQ(xsum.code, 0) << xsum.err;
+  const Dataset pairs = Dataset::open(folder / "x.h5");
+  EXPECT_EQ(pairs.source_text(0), "w6\nw7");
+  EXPECT_EQ(pairs.target_text(0), "w5");
+  const Outcome missing = shell(folder, corpora + "python3 $C xsum x.tgz split.json --part test");
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_THAT(missing.err, HasSubstr("13"));
+
+  const Outcome sgm =
+      shell(folder, corpora +
+                        "printf '<doc><seg id=\"1\"> A &amp; B </seg>\n<seg id=\"2\">C</seg>' > a.sgm && "
+                        "python3 $C sgm a.sgm");
+  EXPECT_EQ(sgm.out, "A & B\nC\n");
+}
+
+TEST(ElfPrepare, MeasuresHowFastBatchesCome) {
+  const TemporaryFolder folder;
+  write_words(folder, 500);
+  train_words(folder);
+  const Outcome made = shell(folder, "$P corpus --input a.txt --tokenizer tok --max-length 8 --out a.h5");
+  ASSERT_EQ(made.code, 0) << made.err;
+  for (const char* memory : {"0", "100"}) {
+    const Outcome outcome = shell(
+        folder, std::string("$P benchmark --data a.h5 --batch 32 --seconds 0.1 --json --memory ") + memory);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const auto result = nlohmann::json::parse(outcome.out);
+    EXPECT_GT(result["rows_per_second"], 0.0);
+    EXPECT_EQ(result["length"]["median"], 6);  // five words and an EOS
+    EXPECT_EQ(result["length"]["p99"], 6);
+    EXPECT_EQ(result["batch_length"], 8);
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "elf/base/error.h"
 #include "elf/model/latent_statistics.h"
+#include "elf/model/t5.h"
 #include "elf/model/token_table.h"
 #include "support/golden.h"
 
@@ -55,6 +56,50 @@ TEST_F(Codec, T5LatentsAreTheNormalisedHiddenStates) {
   EXPECT_EQ(codec->dim(), 16);
   EXPECT_EQ(codec->vocabulary(), 120);
   EXPECT_FALSE(codec->token_table().defined());
+}
+
+// bfloat16 keeps 8 bits: close to float32, not equal, and another source.
+TEST_F(Codec, EncodesInBFloat16WhenAsked) {
+  const TensorMap golden = read_safetensors(test::golden("t5/gated_gelu.safetensors"));
+  LatentsConfig config = t5_config();
+  config.path = test::golden("t5/model_gated_gelu");
+  config.mean = 0;
+  config.std = 1;
+  const auto plain = make_latent_codec(config, at::kCPU);
+  config.dtype = EncoderDtype::kBFloat16;
+  const auto narrow = make_latent_codec(config, at::kCPU);
+  const at::Tensor latents =
+      narrow->encode(golden.at("elf_cond/input_ids"), golden.at("elf_cond/mask").to(at::kBool));
+  const at::Tensor expected = golden.at("elf_cond/last_hidden_state");
+  EXPECT_EQ(latents.scalar_type(), at::kFloat);
+  const double error = (latents - expected).norm().item<double>() / expected.norm().item<double>();
+  EXPECT_LT(error, 0.03);
+  EXPECT_GT(error, 1e-4);
+  EXPECT_EQ(narrow->source_digest(), plain->source_digest() + " bfloat16");
+  EXPECT_NE(narrow->digest(), plain->digest());
+}
+
+// A feed-forward output beyond 65504, where float16 ends, is fine in both kinds of arithmetic (field case
+// 33).
+TEST_F(Codec, LargeActivationsStayFinite) {
+  T5Model model = load_t5(test::golden("t5/model_relu"));
+  for (T5Block& block : model.encoder.blocks) block.wo.mul_(1e8);
+  fs::create_directories(folder_ / "large");
+  save_t5(folder_ / "large", model);
+  const TensorMap golden = read_safetensors(test::golden("t5/relu.safetensors"));
+  LatentsConfig config = t5_config();
+  config.path = folder_ / "large";
+  for (const EncoderDtype dtype : {EncoderDtype::kFloat32, EncoderDtype::kBFloat16}) {
+    config.dtype = dtype;
+    const at::Tensor latents =
+        make_latent_codec(config, at::kCPU)
+            ->encode(golden.at("elf_cond/input_ids"), golden.at("elf_cond/mask").to(at::kBool));
+    EXPECT_TRUE(at::isfinite(latents).all().item<bool>());
+  }
+  std::vector<at::Tensor> hidden;
+  T5Encoder(model).forward(golden.at("elf_cond/input_ids"), {}, &hidden);
+  EXPECT_GT(hidden.back().abs().max().item<double>(), 66000);
+  EXPECT_THROW(to_dtype(model, at::kHalf), Error);
 }
 
 TEST_F(Codec, TableRowsAreNormalisedAndPicked) {
@@ -129,6 +174,18 @@ TEST(Statistics, OnePassEqualsTwoPassesInFloat64) {
   EXPECT_NEAR(result.mean, rows.mean().item<double>(), 1e-9);
   EXPECT_NEAR(result.std, rows.var(/*unbiased=*/false).sqrt().item<double>(), 1e-9);
   EXPECT_THROW(StatisticsAccumulator().result(), Error);
+  // Parts that were measured apart, merged.
+  StatisticsAccumulator first, second, nothing;
+  first.add(rows.narrow(0, 0, 70));
+  second.add(rows.narrow(0, 70, 30));
+  first.merge(nothing);
+  first.merge(second);
+  nothing.merge(first);
+  for (const LatentStatistics& merged : {first.result(), nothing.result()}) {
+    EXPECT_EQ(merged.positions, 100);
+    EXPECT_TRUE(test::all_close(merged.channel_mean, result.channel_mean, 1e-12, 1e-9));
+    EXPECT_TRUE(test::all_close(merged.channel_std, result.channel_std, 1e-9, 1e-9));
+  }
 }
 
 }  // namespace

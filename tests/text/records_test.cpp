@@ -57,6 +57,32 @@ TEST(Records, ReadSeveralFilesPlainAndGzip) {
   EXPECT_THAT(usage_message([&] { read({.files = {cut}}); }), AllOf(HasSubstr(cut), HasSubstr("cut short")));
 }
 
+TEST(Records, NamesWithStarsStandForFiles) {
+  const TemporaryFolder folder;
+  const std::string b = folder.write("part-b.txt", "b\n"), a = folder.write("part-a.txt", "a\n"),
+                    odd = folder.write("odd[1].txt", "odd\n");
+  EXPECT_THAT(expand_files({(folder / "part-*.txt").string(), odd, "-"}), ElementsAre(a, b, odd, "-"));
+  EXPECT_THAT(usage_message([&] { expand_files({(folder / "none*.txt").string()}); }),
+              AllOf(HasSubstr("none*.txt"), HasSubstr("no file matches")));
+}
+
+TEST(Records, TakeColumnsOfATable) {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("a.tsv", "1\tja\t2\tyes\n3\tnein\t4\tno\n");
+  RecordReader reader({.files = {file}, .format = RecordFormat::kTsv, .columns = 0, .take = {3, 1}});
+  Record record;
+  ASSERT_TRUE(reader.next(record));
+  EXPECT_THAT(record.columns, ElementsAre("yes", "ja"));
+  EXPECT_THAT(usage_message(
+                  [&] { read({.files = {file}, .format = RecordFormat::kTsv, .columns = 0, .take = {4}}); }),
+              AllOf(HasSubstr("a.tsv:1"), HasSubstr("column 5")));
+  const std::string uneven = folder.write("b.tsv", "a\tb\tc\nd\te\n");
+  EXPECT_THAT(usage_message([&] {
+                read({.files = {uneven}, .format = RecordFormat::kTsv, .columns = 0, .take = {0}});
+              }),
+              AllOf(HasSubstr("b.tsv:2"), HasSubstr("2 tab-separated columns, expected 3, as in line 1")));
+}
+
 TEST(Records, LeaveOutAByteOrderMark) {
   const TemporaryFolder folder;
   const std::string three = "{\"text\": \"a\"}\n{\"text\": \"b\"}\n{\"text\": \"c\"}\n";

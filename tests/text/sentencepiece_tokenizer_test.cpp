@@ -116,8 +116,24 @@ TEST(SentencePieceTokenizer, SkipsIdsOutsideTheVocabulary) {
 }
 
 TEST(SentencePieceTokenizer, NamesUnknownStretches) {
-  EXPECT_EQ(golden_tokenizer().unknown_stretches("\u6771\u4eac tower \u4eca"),
-            (std::vector<std::string>{"\u6771\u4eac", "\u4eca"}));
+  std::vector<std::string> unknown;
+  const std::string text = "\u6771\u4eac tower \u4eca";
+  EXPECT_EQ(golden_tokenizer().encode(text, false, &unknown), golden_tokenizer().encode(text));
+  EXPECT_EQ(unknown, (std::vector<std::string>{"\u6771\u4eac", "\u4eca"}));
+}
+
+// Texts of many megabytes are encoded in parts; each word comes out as it does alone.
+TEST(SentencePieceTokenizer, EncodesVeryLongTextsWordByWord) {
+  const std::vector<std::string> words = {"the", "cat\u00e9", "sat", "  on\t", "\u6771\u4eac", "mat."};
+  std::string text;
+  Ids expected;
+  for (size_t i = 0; text.size() < 2'500'000; ++i) {
+    const std::string& word = words[i * i % words.size()];
+    text += word + " ";
+    const Ids ids = golden_tokenizer().encode(word);
+    expected.insert(expected.end(), ids.begin(), ids.end());
+  }
+  EXPECT_EQ(golden_tokenizer().encode(text), expected);
 }
 
 TEST(SentencePieceTokenizer, KeepsExtraIdsInItsFolder) {

@@ -30,6 +30,8 @@ inline constexpr NamedValue<DecodeCondition> kDecodeConditionNames[] = {{"noisy"
                                                                         {"clean", DecodeCondition::kClean}};
 inline constexpr NamedValue<LatentSource> kLatentSourceNames[] = {{"t5", LatentSource::kT5},
                                                                   {"table", LatentSource::kTable}};
+inline constexpr NamedValue<EncoderDtype> kEncoderDtypeNames[] = {{"float32", EncoderDtype::kFloat32},
+                                                                  {"bfloat16", EncoderDtype::kBFloat16}};
 inline constexpr NamedValue<OptimizerKind> kOptimizerKindNames[] = {{"muon", OptimizerKind::kMuon},
                                                                     {"adamw", OptimizerKind::kAdamW}};
 inline constexpr NamedValue<LrSchedule> kLrScheduleNames[] = {
@@ -61,6 +63,9 @@ constexpr const auto& enum_names(DecodeCondition) {
 }
 constexpr const auto& enum_names(LatentSource) {
   return kLatentSourceNames;
+}
+constexpr const auto& enum_names(EncoderDtype) {
+  return kEncoderDtypeNames;
 }
 constexpr const auto& enum_names(OptimizerKind) {
   return kOptimizerKindNames;

@@ -37,6 +37,11 @@ struct PrepareOptions {
   bool allow_unknown =
       false;        // more than kMostUnknown of unknown tokens in a column is a warning, not an error
   int threads = 0;  // 0 = all cores
+  // The records in an order that depends on the seed and their number only, not as read; tokens then wait in
+  // a temporary file beside `out`.
+  std::optional<uint64_t> shuffle_seed;
+  bool append = false;                // the rows of `out` (and valid_out), where they exist, come first
+  std::filesystem::path drop_report;  // place and reason of every dropped record, a line each; "" = none
 };
 
 // Share of unknown tokens above which the tokenizer does not fit the text.
@@ -79,6 +84,7 @@ struct PrepareReport {
   int64_t line_breaks = 0;                                   // texts whose line breaks became blanks
   std::vector<std::pair<std::string, std::string>> dropped;  // place and reason of the first kListedDrops
   std::vector<ColumnReport> columns;
+  int64_t rows_before = 0;  // PrepareOptions::append: rows that were there
   DatasetInfo train;
   std::optional<DatasetInfo> valid;
 };

@@ -23,11 +23,15 @@ class LatentCodec {
   // outside [0, vocabulary()).
   virtual at::Tensor encode(const at::Tensor& ids, const at::Tensor& mask) = 0;
 
+  // (raw - mean) / std of raw outputs of the source [..., D], as encode() returns them; here mean 0 and
+  // std 1.
+  virtual at::Tensor normalise(const at::Tensor& raw) const { return raw; }
+
   virtual int64_t dim() const = 0;  // D
   virtual int64_t vocabulary()
       const = 0;  // ids it has rows for; may exceed the tokenizer's (T5: 32128 rows, 32100 ids)
 
-  // Names the weights alone, as statistics of them do.
+  // Names the weights (and, unless float32, the arithmetic) alone, as statistics of them do.
   virtual std::string source_digest() const { return digest(); }
 
   // Names weights and normalisation: equal digests, equal latents.

@@ -23,6 +23,8 @@ struct LatentStatistics {
 class StatisticsAccumulator {
  public:
   void add(const at::Tensor& rows);  // [n, D], any device
+  // As if everything that `other` was given had been given to this one.
+  void merge(const StatisticsAccumulator& other);
   LatentStatistics result()
       const;  // standard deviations of the population; throws Error (usage) when nothing was added
 

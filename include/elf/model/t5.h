@@ -68,6 +68,9 @@ void save_t5(const std::filesystem::path& folder, const T5Model& model);
 // Every weight with its Hugging Face name; sharing the model's tensors.
 ParamList t5_params(T5Model& model);
 void to_device(T5Model& model, at::Device device);
+// float32 or bfloat16; the encoder's arithmetic follows. Throws Error (usage) for float16: T5 overflows in
+// it.
+void to_dtype(T5Model& model, at::ScalarType dtype);
 
 // Bucket of a relative position (docs/ALGORITHM.md section 1): exact up to a quarter (decoder: half) of the
 // buckets, then logarithmic up to max_distance. Bidirectional (encoder): half of the buckets are for keys to

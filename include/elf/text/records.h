@@ -34,7 +34,8 @@ struct RecordSource {
   std::vector<std::string> files = {};  // "-" = standard input
   RecordFormat format = RecordFormat::kAuto;
   std::vector<std::string> fields = {};  // JSONL: key of each column, nested as in "a.b"; empty = {"text"}
-  int64_t columns = 1;                   // TSV: columns that every line must have
+  int64_t columns = 1;  // TSV: columns that every line must have; 0 = as many as the first line of the file
+  std::vector<int64_t> take = {};  // TSV: the columns wanted, from 0, in this order; empty = all
   BadText bad_text = BadText::kError;
 };
 
@@ -67,6 +68,10 @@ class RecordReader {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// The files that each name stands for: itself, or, where it holds * ? or [ and no file of that name exists,
+// the files that match it, sorted. Throws Error (usage) for a pattern that matches none.
+std::vector<std::string> expand_files(const std::vector<std::string>& names);
 
 // All records of one column, in memory: for evaluation sets, not for corpora.
 std::vector<std::string> read_records(const RecordSource& source);

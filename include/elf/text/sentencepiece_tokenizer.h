@@ -54,7 +54,10 @@ class SentencePieceTokenizer {
 
   // Special tokens written out in the text (<pad>, </s>, <unk>, <extra_id_N>) become their ids and take the
   // white space around them along, as in the T5 tokenizer. With add_eos an EOS is added at the end.
-  std::vector<int32_t> encode(std::string_view text, bool add_eos = false) const;
+  // `unknown`, if given, receives the stretches of (normalised) text that became unknown, in order. Texts of
+  // more than 256 KiB are encoded in parts, cut at blanks, so that memory stays flat.
+  std::vector<int32_t> encode(std::string_view text, bool add_eos = false,
+                              std::vector<std::string>* unknown = nullptr) const;
   // What SentencePiece alone gives: special tokens in the text are ordinary characters.
   std::vector<int32_t> encode_plain(std::string_view text) const;
   // Its pieces as SentencePiece writes them, unknown stretches as they stand in the text.
@@ -73,8 +76,6 @@ class SentencePieceTokenizer {
   int32_t id_of(std::string_view piece) const;
   // pad, eos, unk, other control pieces and extra ids.
   bool is_special(int64_t id) const;
-  // The stretches of (normalised) text that became unknown, in order.
-  std::vector<std::string> unknown_stretches(std::string_view text) const;
 
  private:
   struct Impl;
