@@ -364,6 +364,19 @@ TEST_F(LongRun, PublishedConfigurations) {
   }
 }
 
+TEST_F(LongRun, MemoryIsAsEstimated) {
+  for (const std::string more : {"", " --set train.recompute=true", " --set optimizer.kind=adamw"}) {
+    const std::string run =
+        "elf-train --config run.yaml --set model.hidden_size=256 --set model.num_heads=4 "
+        "--set model.depth=8 --set train.global_batch_size=256 --set train.steps=2 --out large" +
+        more;
+    const json plan = json::parse(must(run + " --dry-run --json").out);
+    must("rm -rf large; " + run);
+    const double measured = last_metrics("large").at("peak_memory_mib").get<double>() / 1024;
+    EXPECT_NEAR(plan.at("memory_gib").get<double>(), measured, 0.15 * measured) << more;
+  }
+}
+
 TEST_F(LongRun, DryRunNamesWhatIsMissing) {
   const json plan = json::parse(must("elf-train --config run.yaml --dry-run --json --set data.train=gone.h5 "
                                      "--set data.max_length=8 --out never")
