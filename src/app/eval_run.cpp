@@ -25,7 +25,7 @@ namespace {
 
 struct Options {
   std::string model, data, out, weights = "ema", train, reference;
-  std::vector<std::string> settings;
+  std::vector<std::string> settings, metrics;
   std::vector<uint64_t> seeds = {0};
   std::optional<int64_t> num_samples;
   ScorerOptions scorer;
@@ -82,7 +82,7 @@ Task make_task(const Options& o, const Model& model) {
   return task;
 }
 
-// The samples of one setting and seed; also written to `file`.
+// The samples of one setting and seed; also written to `file`, if it has a name.
 Samples generate(const Options& o, const Model& model, const Task& task, const SamplingConfig& config,
                  at::Device device, const fs::path& file) {
   const RunConfig& run = model.config;
@@ -92,7 +92,8 @@ Samples generate(const Options& o, const Model& model, const Task& task, const S
   Generator generator({*model.network, model.traits(), run.flow.denoiser_noise_scale, run.flow.t_eps},
                       model.codec.get(), shape, config, device);
   Samples samples;
-  LineWriter writer(file.string());
+  std::optional<LineWriter> writer;
+  if (!file.empty()) writer.emplace(file.string());
   Progress progress("sampling", task.count, "samples");
   const bool conditional = !task.conditions.empty();
   for (int64_t first = 0; first < task.count; first += config.batch_size) {
@@ -108,15 +109,23 @@ Samples generate(const Options& o, const Model& model, const Task& task, const S
       const std::string text =
           model.tokenizer->decode(ids[i], {.skip_special = true, .clean_up = o.clean_up});
       const auto index = static_cast<size_t>(first) + i;
-      writer.write(jsonl_line({indices[i], nullptr, text, ids[i], config.seed, conditional,
-                               conditional ? task.sources[index] : ""}));
+      if (writer) {
+        SampleRecord record;
+        record.index = indices[i];
+        record.text = text;
+        record.ids = ids[i];
+        record.seed = config.seed;
+        record.conditional = conditional;
+        if (conditional) record.condition = task.sources[index];
+        writer->write(jsonl_line(record));
+      }
       samples.texts.push_back(text);
       samples.ids.emplace_back(ids[i].begin(), ids[i].end());
     }
     progress.update(last);
   }
   progress.finish();
-  writer.finish();
+  if (writer) writer->finish();
   return samples;
 }
 
@@ -175,10 +184,15 @@ void run_model(const Options& o, const CommonOptions& common) {
   const Model model = load_model(o.model, device, o.weights == "ema" ? Weights::kEma : Weights::kRaw);
   const std::vector<NamedSetting> settings = settings_of(o, model.config.sampling);
   const Task task = make_task(o, model);
-  const RunMetrics metrics({o.scorer, o.train, o.reference}, device);
-  std::error_code error;
-  fs::create_directories(o.out, error);
-  if (error) usage_error("--out ", o.out, ": cannot be made: ", error.message());
+  if (!o.metrics.empty() && task.references.empty())
+    usage_error("--metrics: ", o.metrics.front(),
+                " needs references, which texts without inputs do not have");
+  const RunMetrics metrics({o.scorer, o.train, o.reference, o.metrics}, device);
+  if (!o.out.empty()) {
+    std::error_code error;
+    fs::create_directories(o.out, error);
+    if (error) usage_error("--out ", o.out, ": cannot be made: ", error.message());
+  }
   std::string lines;
   for (const NamedSetting& setting : settings) {
     const auto start = std::chrono::steady_clock::now();
@@ -186,16 +200,20 @@ void run_model(const Options& o, const CommonOptions& common) {
     for (const uint64_t seed : o.seeds) {
       SamplingConfig config = setting.config;
       config.seed = seed;
-      const fs::path file = fs::path(o.out) / cat(setting.name, "-seed", seed, ".jsonl");
+      const fs::path file =
+          o.out.empty() ? fs::path() : fs::path(o.out) / cat(setting.name, "-seed", seed, ".jsonl");
       figures.push_back(metrics.score(generate(o, model, task, config, device, file), task.references));
     }
     OrderedJson record = record_of(o, model, task, setting.config, setting.name, figures,
                                    metrics.protocols(!task.references.empty()), device);
     record["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const fs::path file = fs::path(o.out) / (setting.name + ".json");
-    write_file(file, record.dump(2) + "\n");
-    lines += o.json ? record.dump() + "\n" : cat(setting.name, "  ", summary_line(figures), "\n");
-    log_info(cat(setting.name, ": ", file.string()));
+    if (!o.out.empty()) {
+      const fs::path file = fs::path(o.out) / (setting.name + ".json");
+      write_file(file, record.dump(2) + "\n");
+      log_info(cat(setting.name, ": ", file.string()));
+    }
+    lines +=
+        o.json || o.out.empty() ? record.dump() + "\n" : cat(setting.name, "  ", summary_line(figures), "\n");
   }
   write_result("", lines);
 }
@@ -223,8 +241,12 @@ EvalCommand add_run_command(CLI::App& eval, const CommonOptions& common) {
       ->capture_default_str();
   command->add_flag("--clean-up", o->clean_up,
                     "Remove blanks before . ? ! , as the published evaluation does");
-  command->add_option("--out", o->out, "Folder: NAME.json, the record of a setting, and its samples")
-      ->required();
+  command->add_option("--out", o->out,
+                      "Folder: NAME.json, the record of a setting, and its samples; without it the "
+                      "records go to stdout, one a line");
+  command->add_option("--metrics", o->metrics, "Of bleu, chrf, ter, rouge, match; without it all of them")
+      ->delimiter(',')
+      ->check(CLI::IsMember(run_metric_names()));
   command->add_flag("--json", o->json, "Print the records, one a line");
   add_scorer_options(*command, o->scorer);
   with_examples(

@@ -30,14 +30,8 @@ ChrfOptions chrf_plus_plus() {
 }
 constexpr RougeOptions kPublishedRouge{.stemmer = true};
 
-void add_references(Figures& figures, const std::vector<std::string>& texts,
-                    const std::vector<std::string>& references) {
-  const std::vector<ReferenceStream> streams = {ReferenceStream(references.begin(), references.end())};
-  figures.emplace_back("bleu", corpus_bleu(texts, streams, cased_bleu()).score);
-  figures.emplace_back("bleu_published", corpus_bleu(texts, streams, published_bleu()).score);
-  figures.emplace_back("chrf2", corpus_chrf(texts, streams).score);
-  figures.emplace_back("chrf2++", corpus_chrf(texts, streams, chrf_plus_plus()).score);
-  figures.emplace_back("ter", corpus_ter(texts, streams).score);
+void add_rouge(Figures& figures, const std::vector<std::string>& texts,
+               const std::vector<std::string>& references) {
   RougeScorer scorer(kPublishedRouge);
   std::vector<RougeScore> scores;
   for (size_t i = 0; i < texts.size(); ++i) scores.push_back(scorer.score(references[i], texts[i]));
@@ -46,9 +40,26 @@ void add_references(Figures& figures, const std::vector<std::string>& texts,
   figures.emplace_back("rouge2", 100 * mean.rouge2.fmeasure);
   figures.emplace_back("rougeL", 100 * mean.rougeL.fmeasure);
   figures.emplace_back("rougeLsum", 100 * mean.rougeLsum.fmeasure);
-  const MatchScore matched = match(texts, references);
-  figures.emplace_back("exact_match", matched.exact);
-  figures.emplace_back("character_error_rate", matched.cer);
+}
+
+void add_references(Figures& figures, const RunMetricOptions& options, const std::vector<std::string>& texts,
+                    const std::vector<std::string>& references) {
+  const std::vector<ReferenceStream> streams = {ReferenceStream(references.begin(), references.end())};
+  if (options.wants("bleu")) {
+    figures.emplace_back("bleu", corpus_bleu(texts, streams, cased_bleu()).score);
+    figures.emplace_back("bleu_published", corpus_bleu(texts, streams, published_bleu()).score);
+  }
+  if (options.wants("chrf")) {
+    figures.emplace_back("chrf2", corpus_chrf(texts, streams).score);
+    figures.emplace_back("chrf2++", corpus_chrf(texts, streams, chrf_plus_plus()).score);
+  }
+  if (options.wants("ter")) figures.emplace_back("ter", corpus_ter(texts, streams).score);
+  if (options.wants("rouge")) add_rouge(figures, texts, references);
+  if (options.wants("match")) {
+    const MatchScore matched = match(texts, references);
+    figures.emplace_back("exact_match", matched.exact);
+    figures.emplace_back("character_error_rate", matched.cer);
+  }
 }
 
 void add_gpt2(SampleScores& scores, const GenerationScores& found) {
@@ -90,6 +101,15 @@ std::vector<std::string> texts_of(const std::string& role, const std::string& fi
 
 }  // namespace
 
+const std::vector<std::string>& run_metric_names() {
+  static const std::vector<std::string> names = {"bleu", "chrf", "ter", "rouge", "match"};
+  return names;
+}
+
+bool RunMetricOptions::wants(const std::string& metric) const {
+  return metrics.empty() || std::find(metrics.begin(), metrics.end(), metric) != metrics.end();
+}
+
 RunMetrics::RunMetrics(const RunMetricOptions& options, at::Device device)
     : train_(texts_of("train", options.train)),
       reference_(texts_of("reference", options.reference)),
@@ -101,7 +121,7 @@ RunMetrics::RunMetrics(const RunMetricOptions& options, at::Device device)
 
 SampleScores RunMetrics::score(const Samples& samples, const std::vector<std::string>& references) const {
   SampleScores scores;
-  if (!references.empty()) add_references(scores.figures, samples.texts, references);
+  if (!references.empty()) add_references(scores.figures, options_, samples.texts, references);
   if (scorer_) add_gpt2(scores, scorer_->score(samples.texts, std::nullopt));
   const Diversity own = diversity(samples.ids);
   scores.figures.emplace_back("own_entropy", own.entropy);
@@ -139,12 +159,16 @@ OrderedJson RunMetrics::protocols(bool with_references) const {
     protocols["train"] = {{"file", options_.train}, {"digest", digest_of_file(options_.train)}};
   if (with_references) {
     const std::vector<ReferenceStream> one = {{std::string()}};
-    protocols["bleu"] = bleu_signature(one, cased_bleu());
-    protocols["bleu_published"] = bleu_signature(one, published_bleu());
-    protocols["chrf2"] = chrf_signature(one, {});
-    protocols["chrf2++"] = chrf_signature(one, chrf_plus_plus());
-    protocols["ter"] = ter_signature(one, {});
-    protocols["rouge"] = "rouge_score 0.1.2, Porter stemmer, F x 100";
+    if (options_.wants("bleu")) {
+      protocols["bleu"] = bleu_signature(one, cased_bleu());
+      protocols["bleu_published"] = bleu_signature(one, published_bleu());
+    }
+    if (options_.wants("chrf")) {
+      protocols["chrf2"] = chrf_signature(one, {});
+      protocols["chrf2++"] = chrf_signature(one, chrf_plus_plus());
+    }
+    if (options_.wants("ter")) protocols["ter"] = ter_signature(one, {});
+    if (options_.wants("rouge")) protocols["rouge"] = "rouge_score 0.1.2, Porter stemmer, F x 100";
   }
   return protocols;
 }

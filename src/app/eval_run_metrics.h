@@ -25,9 +25,13 @@ struct SampleScores {
 using SeedFigures = std::vector<SampleScores>;  // one for each seed
 
 struct RunMetricOptions {
-  ScorerOptions scorer;          // folder empty: no Gen. PPL
-  std::string train, reference;  // files; empty: none
+  ScorerOptions scorer;                   // folder empty: no Gen. PPL
+  std::string train, reference;           // files; empty: none
+  std::vector<std::string> metrics = {};  // of run_metric_names(), those against references; empty: all
+
+  bool wants(const std::string& metric) const;
 };
+const std::vector<std::string>& run_metric_names();  // bleu, chrf, ter, rouge, match
 
 class RunMetrics {
  public:

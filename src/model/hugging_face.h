@@ -1,4 +1,4 @@
-// The weight files of a Hugging Face folder, whatever they are called.
+// The weights of a Hugging Face folder, whatever its files are called.
 #pragma once
 
 #include <filesystem>
@@ -9,12 +9,14 @@
 
 namespace elf {
 
-// The files that hold the weights: model.safetensors; or the shards that model.safetensors.index.json names;
-// or pytorch_model.bin. `what` ("a GPT-2") stands in messages. Throws Error (usage): none of them there.
-std::vector<std::filesystem::path> hugging_face_weight_files(const std::filesystem::path& folder,
-                                                             const std::string& what);
+struct HuggingFaceWeights {
+  std::vector<std::filesystem::path> files;  // that hold them, in name order
+  TensorMap tensors;                         // in the dtypes stored
+};
 
-// All tensors of those files.
-TensorMap read_hugging_face_weights(const std::vector<std::filesystem::path>& files);
+// model.safetensors, else the shards of model.safetensors.index.json, else pytorch_model.bin or its shards.
+// `what` ("a GPT-2") stands in messages. Throws Error (usage): no such folder, none of those files, an index
+// that names other folders or a tensor that its file does not have, damaged files.
+HuggingFaceWeights read_hugging_face_weights(const std::filesystem::path& folder, const std::string& what);
 
 }  // namespace elf

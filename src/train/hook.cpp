@@ -10,6 +10,21 @@
 #include "elf/train/checkpoint.h"
 
 namespace elf {
+namespace {
+
+using nlohmann::ordered_json;
+
+// The object that is all of `text`, or its last line; {} when neither is one.
+ordered_json object_in(std::string text) {
+  ordered_json figures = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (figures.is_object()) return figures;
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  const size_t line = text.rfind('\n');
+  if (line != std::string::npos) figures = ordered_json::parse(text.substr(line + 1), nullptr, false);
+  return figures.is_object() ? figures : ordered_json::object();
+}
+
+}  // namespace
 
 nlohmann::ordered_json hook_figures(const std::string& command, const std::filesystem::path& run,
                                     int64_t step) {
@@ -28,12 +43,7 @@ nlohmann::ordered_json hook_figures(const std::string& command, const std::files
                     WIFEXITED(status) ? WEXITSTATUS(status) : -1, "): ", command));
     return nlohmann::ordered_json::object();
   }
-  while (!out.empty() && out.back() == '\n') out.pop_back();
-  const size_t line = out.rfind('\n');
-  auto figures =
-      nlohmann::ordered_json::parse(line == std::string::npos ? out : out.substr(line + 1), nullptr,
-                                    /*allow_exceptions=*/false);
-  return figures.is_object() ? figures : nlohmann::ordered_json::object();
+  return object_in(out);
 }
 
 }  // namespace elf

@@ -6,9 +6,15 @@
 namespace elf {
 namespace {
 
+// Measured on the CPU with networks of width 256 and 512, 2 to 12 blocks, 16 to 256 rows of 64 tokens; what
+// is not plain counting was fitted there, and the estimate was within 9 % of the measurement everywhere.
+constexpr double kMiB = 1024.0 * 1024;
 constexpr double kFloat = 4;  // bytes
-constexpr double kProgram = 0.25 * (1024.0 * 1024 * 1024);
-constexpr double kLatentsOfToken = 14;  // tensors [B, L, D] alive at a time: noise, states, targets
+constexpr double kProgram = 161 * kMiB;
+constexpr double kLatentsOfToken = 14;     // tensors [B, L, D] alive at a time: noise, states, targets
+constexpr double kTemporaries = 0.5;       // of a block's activations, in the backward pass
+constexpr double kRecomputed = 2.35;       // the same with recompute: the block itself besides ...
+constexpr double kKeptOfRecomputed = 3.5;  // ... and this times H a token that stays of each block
 constexpr double kLogitsOfPiece = int64_t{1} << 25;  // as the objective limits them
 constexpr double kGroupOfMuon = int64_t{1} << 24;    // as Muon limits the matrices worked on at once
 
@@ -23,7 +29,7 @@ double floats_of_block(double hidden, double inner) {
 double MemoryEstimate::gib() const {
   const double of_a_step = std::max(activations, updates);
   const double most = saves_while_training ? of_a_step + saving : std::max(of_a_step, saving);
-  return (program + states + most) / (1024.0 * 1024 * 1024);
+  return (program + states + most) / (1024 * kMiB);
 }
 
 MemoryEstimate estimate_memory(const RunConfig& config, int64_t parameters, int64_t ranks) {
@@ -39,7 +45,8 @@ MemoryEstimate estimate_memory(const RunConfig& config, int64_t parameters, int6
   const auto prefix = static_cast<double>(
       rows * (model.num_time_tokens + model.num_self_cond_cfg_tokens + model.num_model_mode_tokens));
   const double of_block = floats_of_block(hidden, inner) * (train.precision == Precision::kBf16 ? 0.5 : 1);
-  const double blocks = train.recompute ? depth * hidden + of_block : depth * of_block;
+  const double blocks = train.recompute ? depth * kKeptOfRecomputed * hidden + kRecomputed * of_block
+                                        : (depth + kTemporaries) * of_block;
   const double logits = std::min(kLogitsOfPiece, config.flow.decoder_prob * data_tokens * vocab);
   const bool muon = config.optimizer.kind == OptimizerKind::kMuon;
   const double momenta = muon ? 1.05 : 2;
@@ -47,7 +54,8 @@ MemoryEstimate estimate_memory(const RunConfig& config, int64_t parameters, int6
   MemoryEstimate estimate;
   estimate.program = kProgram;
   estimate.states = weights * (4 + momenta);  // weights, gradients, averages, the network that runs on them
-  estimate.activations = kFloat * ((data_tokens + prefix) * (blocks + of_block) +
+  if (rows < share) estimate.states += 2 * weights;  // float64 sums over micro-batches
+  estimate.activations = kFloat * ((data_tokens + prefix) * blocks +
                                    data_tokens * (kLatentsOfToken * latent + 4 * hidden) + 3 * logits);
   estimate.updates =
       muon ? 6 * kFloat * std::min(kGroupOfMuon, 0.3 * static_cast<double>(parameters)) : weights;

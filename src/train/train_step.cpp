@@ -60,9 +60,8 @@ StepReport train_step(Learner& learner, const StepInput& input) {
   for (const Batch& batch : input.batches) {
     Loss loss = learner.objective.loss(batch, input.step, whole[kWeight]);
     if (fault_at("nan_loss", input.step + 1)) loss = spoilt(loss);
-    if (sums.size() + 1 == input.batches.size()) loss.total = learner.sync.last_of_step(loss.total);
-    loss.total.backward();
     sums.push_back(row_of(loss));
+    learner.sync.backward(loss.total, sums.size() == input.batches.size());
   }
   const at::Tensor norm = clip_gradients(parameters, learner.grad_clip);
 

@@ -178,6 +178,7 @@ TEST_F(EvalModel, Mistakes) {
           "--setting steps: found '0'");
   refused("elf-eval run --model docs-run --num-samples 2 --seeds 1,1 --out o", "twice");
   refused("elf-eval run --model docs-run --num-samples 2 --reference twenty.txt --out o", "give --scorer");
+  refused("elf-eval run --model docs-run --num-samples 2 --metrics bleu --out o", "needs references");
   EXPECT_FALSE(fs::exists(folder_ / "o"));
 }
 
@@ -220,6 +221,16 @@ TEST_F(EvalModel, RunScoresPairsForSettingsAndSeeds) {
   EXPECT_EQ(result["protocols"]["bleu"], again["signature"]);
   EXPECT_THAT(must("elf-eval table scores/*.json").out,
               AllOf(HasSubstr("pairs-run sde-2-gamma1.5-w3 |"), HasSubstr("| 12 x 2 |")));
+}
+
+TEST_F(EvalModel, RunWithoutAFolderPrintsItsRecord) {
+  const json result =
+      record("elf-eval run --model pairs-run --data p.h5 --num-samples 4 --metrics bleu,match");
+  EXPECT_TRUE(result["figures"].contains("bleu"));
+  EXPECT_TRUE(result["figures"].contains("exact_match"));
+  EXPECT_FALSE(result["figures"].contains("ter"));
+  spill(folder_ / "run.json", result.dump());
+  EXPECT_EQ(tool("elf-eval table run.json").code, 0);
 }
 
 TEST_F(EvalModel, RunScoresTextsWithoutInputs) {

@@ -60,7 +60,9 @@ TEST_F(SeveralRanks, EverySplitGivesTheSameWeights) {
     for (const int ranks : {2, 3, 4}) {
       const Outcome outcome = together(ranks, run + optimizer + std::to_string(ranks) + kind);
       ASSERT_EQ(outcome.code, 0) << outcome.err;
-      EXPECT_LT(difference(checkpoint(name + std::to_string(ranks), 5), checkpoint(name + "1", 5)), 5e-6)
+      // Three ranks have other micro-batches: their products round otherwise.
+      EXPECT_LT(difference(checkpoint(name + std::to_string(ranks), 5), checkpoint(name + "1", 5)),
+                ranks == 3 ? 5e-6 : 1e-6)
           << optimizer << " on " << ranks << " ranks";
     }
   }
@@ -83,8 +85,8 @@ TEST_F(SeveralRanks, ResumesOnAnotherNumberOfRanks) {
   must("elf-train " + run + "on-one");
   ASSERT_EQ(together(4, run + "on-four").code, 0);
   must("elf-train " + run + "never-two");
-  EXPECT_LT(difference(checkpoint("on-one", 6), checkpoint("never-two", 6)), 5e-6);
-  EXPECT_LT(difference(checkpoint("on-four", 6), checkpoint("never-two", 6)), 5e-6);
+  EXPECT_LT(difference(checkpoint("on-one", 6), checkpoint("never-two", 6)), 1e-6);
+  EXPECT_LT(difference(checkpoint("on-four", 6), checkpoint("never-two", 6)), 1e-6);
   // Loaded and saved at once, every tensor is what it was.
   for (const int ranks : {1, 4}) {
     const std::string name = "loaded-" + std::to_string(ranks);

@@ -290,6 +290,27 @@ TEST_F(LongRun, LogsOneLineAnInterval) {
     EXPECT_TRUE(line.contains(key)) << key;
 }
 
+TEST_F(LongRun, WarnsOfSpikesAndOfWaitingForData) {
+  const Outcome spike =
+      must("elf-train --config run.yaml --out spiky --set train.steps=30 --set train.spike_factor=0.5");
+  EXPECT_THAT(spike.err, HasSubstr("the loss jumped to "));
+  const Outcome slow = must(
+      "ELF_FAULTS=sleep_reader@1-10:value=0.1 elf-train --config run.yaml --out slow --set train.steps=10");
+  EXPECT_THAT(slow.err, HasSubstr("of the time went into waiting for data"));
+  EXPECT_GT(last_metrics("slow").at("data_wait").get<double>(), 0.1);
+  const Outcome plain = must("elf-train --config run.yaml --out plain --set train.steps=10");
+  EXPECT_THAT(plain.err, Not(HasSubstr("the loss jumped")));
+}
+
+// Field case 25: without a launcher no port is opened, so nothing can clash.
+TEST_F(LongRun, TwoSingleRunsAtOnce) {
+  const Outcome outcome = tool(
+      "elf-train --config run.yaml --out single-1 & first=$!; "
+      "elf-train --config run.yaml --out single-2 && wait $first");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  expect_equal_checkpoints(checkpoint("single-1", 20), checkpoint("single-2", 20));
+}
+
 TEST_F(LongRun, SamplesAndScoresOnTheWay) {
   const Outcome outcome = must(
       "elf-train --config run.yaml --out sampled --set train.sample_every=10 --set train.sample_count=3 "
@@ -361,6 +382,19 @@ TEST_F(LongRun, PublishedConfigurations) {
     EXPECT_EQ(config.at("sampling.sampler"), conditional ? "ode" : "sde");
     EXPECT_EQ(config.at("sampling.steps"), conditional ? "64" : "32");
     EXPECT_EQ(config.at("sampling.cfg"), conditional ? "2.0" : "1.0");
+  }
+}
+
+TEST_F(LongRun, MemoryIsAsEstimated) {
+  for (const std::string more : {"", " --set train.recompute=true", " --set optimizer.kind=adamw"}) {
+    const std::string run =
+        "elf-train --config run.yaml --set model.hidden_size=256 --set model.num_heads=4 "
+        "--set model.depth=8 --set train.global_batch_size=256 --set train.steps=2 --out large" +
+        more;
+    const json plan = json::parse(must(run + " --dry-run --json").out);
+    must("rm -rf large; " + run);
+    const double measured = last_metrics("large").at("peak_memory_mib").get<double>() / 1024;
+    EXPECT_NEAR(plan.at("memory_gib").get<double>(), measured, 0.15 * measured) << more;
   }
 }
 

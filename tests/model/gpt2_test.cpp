@@ -57,6 +57,15 @@ TEST(Gpt2, NamesWithoutPrefixAndWithMaskBuffers) {
       test::all_close(model.logits(model.forward(golden.at("input_ids"))), golden.at("logits"), 1e-5, 1e-5));
 }
 
+#if __has_include("elf/tensor/torch_pickle.h")
+TEST(Gpt2, WeightsOfTorchSave) {  // made by tests/oracle/eval_gpt2_bin.py
+  const TensorMap golden = read_safetensors(test::golden("eval/gpt2_small_vocab.safetensors"));
+  const Gpt2 model = Gpt2::load(test::golden("eval/gpt2_small_vocab_bin"), at::kCPU);
+  EXPECT_TRUE(
+      test::all_close(model.logits(model.forward(golden.at("input_ids"))), golden.at("logits"), 1e-5, 1e-5));
+}
+#endif
+
 TEST(Gpt2, Bfloat16) {
   const TensorMap golden = read_safetensors(test::golden("eval/gpt2_small_vocab.safetensors"));
   const Gpt2 model = Gpt2::load(kFolder, at::kCPU, at::kBFloat16);
@@ -69,7 +78,7 @@ TEST(Gpt2, Bfloat16) {
 TEST(Gpt2, SaysWhatIsWrong) {
   const test::TemporaryFolder folder;
   const auto load = [&] { Gpt2::load(folder.path(), at::kCPU); };
-  EXPECT_THAT(test::usage_message(load), HasSubstr("holds no model.safetensors"));
+  EXPECT_THAT(test::usage_message(load), HasSubstr("holds none of model.safetensors, pytorch_model.bin"));
   TensorMap tensors = read_safetensors(kFolder / "model.safetensors");
   tensors.erase("transformer.ln_f.bias");
   tensors["transformer.wpe.weight"] = at::zeros({3, 12});

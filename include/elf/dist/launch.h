@@ -9,13 +9,13 @@
 namespace elf {
 
 struct Launch {
-  std::string launcher = "none";           // or "torchrun", "slurm", "mpi"
-  int64_t rank = 0, size = 1;              // of all processes, 0 <= rank < size
-  int64_t local_rank = 0, local_size = 1;  // of those on this machine; local_size 0: not known
-  int64_t restart = 0;                     // how often the launcher has started the job again
-  std::string address, address_variable;   // where the ranks meet, and the variable that says so
+  std::string launcher = "none";                    // or "torchrun", "slurm", "mpi"
+  int64_t rank = 0, size = 1;                       // of all processes, 0 <= rank < size
+  int64_t local_rank = 0, local_size = 1;           // of those on this machine; local_size 0: not known
+  int64_t restart = 0;                              // how often the launcher has started the job again
+  std::string address = "", address_variable = "";  // where the ranks meet, and the variable that says so
   int64_t port = 0;
-  std::string port_variable;
+  std::string port_variable = "";
   bool agent_store = false;  // the launcher listens there already
 
   bool alone() const { return size == 1; }

@@ -42,7 +42,7 @@ struct StepReport {
   double pad_fraction = 0;                    // share of positions that are padding
   bool finite = true;                         // false: nothing was updated
   bool stop = false;                          // some rank has been asked to end the run
-  std::vector<int64_t> bad_rows;  // when not finite: dataset rows of micro-batches whose loss is not
+  std::vector<int64_t> bad_rows = {};  // when not finite: dataset rows of micro-batches whose loss is not
 };
 
 // Runs the micro-batches of one step, normalises by the weight of all of them on all ranks, clips, updates
