@@ -13,14 +13,15 @@ constexpr size_t kShownUncovered = 5;
 
 EncodedText encode_text(const std::string& text, const SentencePieceTokenizer& tokenizer) {
   EncodedText result;
-  std::string line = text;
-  for (char& c : line) {
-    if (c != '\n' && c != '\r') continue;
-    c = ' ';
-    result.line_breaks = true;
+  result.line_breaks = text.find('\n') != std::string::npos || text.find('\r') != std::string::npos;
+  if (result.line_breaks) {
+    std::string line = text;
+    for (char& c : line) c = c == '\n' || c == '\r' ? ' ' : c;
+    result.ids = tokenizer.encode(line, /*add_eos=*/false, &result.unknown);
+  } else {
+    result.ids = tokenizer.encode(text, /*add_eos=*/false, &result.unknown);
   }
-  result.ids = tokenizer.encode(line, /*add_eos=*/false, &result.unknown);
-  result.comes_back = tokenizer.decode(result.ids) == text;
+  result.comes_back = tokenizer.decodes_to(result.ids, text);
   return result;
 }
 

@@ -106,6 +106,8 @@ void take_weights(const std::vector<T5Weight>& wanted, TensorMap& tensors, const
     } else if (!found->second.is_floating_point()) {
       wrong += cat("\n  ", found->first, ": found dtype ", found->second.scalar_type(),
                    ", expected a floating one");
+    } else if (found->second.scalar_type() == at::kHalf && !at::isfinite(found->second).all().item<bool>()) {
+      wrong += cat("\n  ", found->first, ": float16 numbers that overflowed; take the float32 weights");
     } else {
       *weight.tensor = found->second.to(at::kFloat);
     }
@@ -126,7 +128,7 @@ void log_rest(const std::vector<T5Weight>& wanted, const TensorMap& tensors, con
       unknown += (unknown.empty() ? "" : ", ") + name;
     }
   }
-  if (decoder > 0) log_debug(cat(folder.string(), ": ", decoder, " tensors of the decoder left out"));
+  if (decoder > 0) log_info(cat(folder.string(), ": ", decoder, " tensors of the decoder left out"));
   if (!unknown.empty()) log_warning(cat(folder.string(), ": tensors that no part of a T5 uses: ", unknown));
 }
 

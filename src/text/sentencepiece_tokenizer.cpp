@@ -258,6 +258,22 @@ std::string SentencePieceTokenizer::decode(const std::vector<int32_t>& ids, Deco
   return options.clean_up ? clean_up_spaces(std::move(text)) : text;
 }
 
+bool SentencePieceTokenizer::decodes_to(const std::vector<int32_t>& ids, std::string_view text) const {
+  size_t at = 0;
+  bool start = true;
+  for (const int32_t id : ids) {
+    if (id < 0 || id >= size()) continue;
+    const Piece& piece = impl_->pieces[static_cast<size_t>(id)];
+    if (piece.special) continue;
+    if (piece.byte >= 0) return decode(ids) == text;
+    const std::string& written = start ? piece.at_start : piece.inside;
+    if (text.substr(at, written.size()) != written) return false;
+    at += written.size();
+    start = false;
+  }
+  return at == text.size();
+}
+
 std::string SentencePieceTokenizer::decode(const std::vector<int64_t>& ids, DecodeOptions options) const {
   std::vector<int32_t> narrow;
   for (const int64_t id : ids) {

@@ -13,8 +13,10 @@ namespace {
 template <class T>
 void require_equal(const LatentCacheInfo& cache, const char* what, const T& of_cache, const T& of_run) {
   if (of_cache == of_run) return;
-  usage_error(cache.path.string(), ": was made with ", what, " ", of_cache, ", but the run has ", of_run,
-              "; make it again with elf-prepare latents, or leave latents.cache out");
+  usage_error(
+      cache.path.string(), ": was made with ", what, " ", of_cache, ", but the run has ", of_run,
+      "; make it again with elf-prepare latents (--dtype, --length, --pad-token as in the run), or leave "
+      "latents.cache out");
 }
 
 }  // namespace

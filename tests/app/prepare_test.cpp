@@ -253,7 +253,8 @@ steps:
   const Outcome again = shell(folder, "$P recipe recipe.yaml");
   EXPECT_EQ(again.code, 0);
   EXPECT_THAT(again.err, AllOf(HasSubstr("a.h5 is there already"), HasSubstr("tok is there already")));
-  folder.write("wrong.yaml", "steps:\n  - corpus: {input: a.txt, lenght: 3}\n");
+  folder.write("wrong.yaml",
+               "steps:\n  - corpus: {input: a.txt, tokenizer: tok, max-length: 8, out: b.h5, lenght: 3}\n");
   const Outcome wrong = shell(folder, "$P recipe wrong.yaml");
   EXPECT_EQ(wrong.code, 2);
   EXPECT_THAT(wrong.err, AllOf(HasSubstr("wrong.yaml:2: corpus"), HasSubstr("lenght")));

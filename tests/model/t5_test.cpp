@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "elf/base/error.h"
@@ -171,6 +172,39 @@ TEST_F(T5Folder, TakesTheEmbeddingUnderEitherName) {
   tensors_["encoder.embed_tokens.weight"] = table;
   write_safetensors(folder_ / "model.safetensors", tensors_);
   EXPECT_TRUE(at::equal(load_t5(folder_).embedding, table));
+}
+
+// T5 v1.1 and Flan: gated, the head a matrix of its own; a whole model, of which the encoder is taken.
+TEST_F(T5Folder, LeavesTheDecoderOutAndCountsIt) {
+  const T5Model plain = load_t5(test::golden("t5/model_gated_gelu"));
+  nlohmann::json config = test::golden_json("t5/model_gated_gelu/config.json");
+  tensors_.clear();
+  for (const auto& [name, tensor] : read_safetensors(test::golden("t5/model_gated_gelu/model.safetensors")))
+    if (!name.starts_with("decoder.") && name != "lm_head.weight") tensors_[name] = tensor;
+  tensors_["encoder.embed_tokens.weight"] = tensors_.at("shared.weight").clone();
+  tensors_["decoder.embed_tokens.weight"] = tensors_.at("shared.weight").clone();
+  tensors_["decoder.block.0.layer.0.SelfAttention.q.weight"] = at::zeros({3, 3});
+  tensors_["decoder.final_layer_norm.weight"] = at::zeros({3});
+  tensors_["lm_head.weight"] = at::zeros({7, 3});
+  write_safetensors(folder_ / "model.safetensors", tensors_);
+  for (const bool tied : {false, true}) {
+    config["tie_word_embeddings"] = tied;
+    write_file(folder_ / "config.json", config.dump());
+    testing::internal::CaptureStderr();
+    const T5Model model = load_t5(folder_);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("3 tensors of the decoder left out"));
+    EXPECT_EQ(model.config.tied_head, tied);
+    EXPECT_EQ(T5Encoder(model).digest(), T5Encoder(plain).digest());
+  }
+}
+
+TEST_F(T5Folder, TakesHalfPrecisionWeightsUnlessTheyOverflowed) {
+  const std::string name = "encoder.block.1.layer.1.DenseReluDense.wo.weight";
+  tensors_[name] = tensors_.at(name).to(at::kHalf);
+  write_safetensors(folder_ / "model.safetensors", tensors_);
+  EXPECT_EQ(load_t5(folder_).encoder.blocks[1].wo.scalar_type(), at::kFloat);
+  tensors_[name] = tensors_.at(name).clone().fill_(std::numeric_limits<float>::infinity());
+  EXPECT_THAT(load_error(), AllOf(HasSubstr(name), HasSubstr("overflowed")));
 }
 
 TEST_F(T5Folder, ReadsShards) {

@@ -73,6 +73,12 @@ TEST(SentencePieceTokenizer, EncodesTheGoldenTexts) {
     std::vector<std::string> pieces;
     for (const int32_t id : ids) pieces.push_back(tokenizer.piece(id));
     EXPECT_EQ(pieces, entry["tokens"].get<std::vector<std::string>>()) << text;
+    const std::string decoded = tokenizer.decode(ids);
+    EXPECT_TRUE(tokenizer.decodes_to(ids, decoded)) << text;
+    EXPECT_FALSE(tokenizer.decodes_to(ids, decoded + "x")) << text;
+    EXPECT_EQ(tokenizer.decodes_to(ids, text), decoded == text) << text;
+    if (!decoded.empty())
+      EXPECT_FALSE(tokenizer.decodes_to(ids, decoded.substr(0, decoded.size() - 1))) << text;
     expect_decoded(entry, ids);
     EXPECT_EQ(tokenizer.decode_plain(entry["sentencepiece_ids"].get<Ids>()),
               entry["sentencepiece_decoded"].get<std::string>())

@@ -66,6 +66,8 @@ class SentencePieceTokenizer {
   // Ids outside [0, size()) are skipped.
   std::string decode(const std::vector<int32_t>& ids, DecodeOptions options = {}) const;
   std::string decode(const std::vector<int64_t>& ids, DecodeOptions options = {}) const;
+  // decode(ids) == text, faster: it ends at the first difference.
+  bool decodes_to(const std::vector<int32_t>& ids, std::string_view text) const;
   // SentencePiece's own decoding (unknown pieces as " \u2047 "); extra ids, control pieces and ids outside
   // the range are left out.
   std::string decode_plain(const std::vector<int32_t>& ids) const;
