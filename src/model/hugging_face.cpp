@@ -5,11 +5,16 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/tensor/torch_pickle.h"
 
 namespace elf {
 namespace fs = std::filesystem;
 using json = nlohmann::json;
 namespace {
+
+// In the order of preference; published folders often hold several.
+constexpr const char* kEntries[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+                                    "pytorch_model.bin.index.json"};
 
 std::vector<fs::path> shards(const fs::path& index_file) {
   const json index = json::parse(read_file(index_file), nullptr, /*allow_exceptions=*/false);
@@ -17,8 +22,10 @@ std::vector<fs::path> shards(const fs::path& index_file) {
     usage_error(index_file.string(), ": expected a JSON object with weight_map: tensor name -> file");
   std::set<fs::path> files;
   for (const auto& [name, file] : index["weight_map"].items()) {
-    if (!file.is_string())
-      usage_error(index_file.string(), ": weight_map.", name, ": expected a file name, found ", file.dump());
+    if (!file.is_string() || fs::path(file.get<std::string>()).has_parent_path()) {
+      usage_error(index_file.string(), ": weight_map.", name,
+                  ": expected the name of a file beside it, found ", file.dump());
+    }
     files.insert(index_file.parent_path() / file.get<std::string>());
   }
   return {files.begin(), files.end()};
@@ -26,27 +33,25 @@ std::vector<fs::path> shards(const fs::path& index_file) {
 
 }  // namespace
 
-std::vector<fs::path> hugging_face_weight_files(const fs::path& folder, const std::string& what) {
+std::string hugging_face_weight_entry(const fs::path& folder, const std::string& what) {
   if (!fs::is_directory(folder))
     usage_error(folder.string(), ": no such folder; expected a Hugging Face folder of ", what);
-  if (fs::exists(folder / "model.safetensors")) return {folder / "model.safetensors"};
-  if (fs::exists(folder / "model.safetensors.index.json"))
-    return shards(folder / "model.safetensors.index.json");
-  if (fs::exists(folder / "pytorch_model.bin")) return {folder / "pytorch_model.bin"};
-  usage_error(folder.string(),
-              ": holds no model.safetensors and no pytorch_model.bin; expected a Hugging Face "
-              "folder of ",
-              what);
+  for (const char* name : kEntries) {
+    if (fs::exists(folder / name)) return name;
+  }
+  usage_error(folder.string(), ": holds none of model.safetensors, pytorch_model.bin and their .index.json; ",
+              "expected a Hugging Face folder of ", what);
+}
+
+std::vector<fs::path> hugging_face_weight_files(const fs::path& folder, const std::string& what) {
+  const fs::path entry = folder / hugging_face_weight_entry(folder, what);
+  return entry.extension() == ".json" ? shards(entry) : std::vector<fs::path>{entry};
 }
 
 TensorMap read_hugging_face_weights(const std::vector<fs::path>& files) {
   TensorMap all;
-  for (const fs::path& file : files) {
-    if (file.extension() == ".bin")
-      usage_error(file.string(),
-                  ": weights as a pickled state dict are not read yet; expected model.safetensors");
-    all.merge(read_safetensors(file));
-  }
+  for (const fs::path& file : files)
+    all.merge(file.extension() == ".bin" ? read_torch_state_dict(file) : read_safetensors(file));
   return all;
 }
 

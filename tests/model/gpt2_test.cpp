@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
+#include "elf/tensor/torch_pickle.h"
 #include "support/errors.h"
 #include "support/golden.h"
 #include "support/temporary_folder.h"
@@ -51,6 +52,17 @@ TEST(Gpt2, NamesWithoutPrefixAndWithMaskBuffers) {
   const test::TemporaryFolder folder;
   fs::copy_file(kFolder / "config.json", folder / "config.json");
   fs::copy_file(kFolder / "model_short_names.safetensors", folder / "model.safetensors");
+  const TensorMap golden = read_safetensors(test::golden("eval/gpt2_small_vocab.safetensors"));
+  const Gpt2 model = Gpt2::load(folder.path(), at::kCPU);
+  EXPECT_TRUE(
+      test::all_close(model.logits(model.forward(golden.at("input_ids"))), golden.at("logits"), 1e-5, 1e-5));
+}
+
+TEST(Gpt2, PickledWeights) {
+  const test::TemporaryFolder folder;
+  fs::copy_file(kFolder / "config.json", folder / "config.json");
+  write_torch_file(folder / "pytorch_model.bin",
+                   TorchItem::of("", read_safetensors(kFolder / "model_short_names.safetensors")).entries);
   const TensorMap golden = read_safetensors(test::golden("eval/gpt2_small_vocab.safetensors"));
   const Gpt2 model = Gpt2::load(folder.path(), at::kCPU);
   EXPECT_TRUE(
