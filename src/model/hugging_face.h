@@ -1,4 +1,4 @@
-// The weights of a Hugging Face folder, whatever its files are called.
+// The weight files of a Hugging Face folder, whatever they are called.
 #pragma once
 
 #include <filesystem>
@@ -9,14 +9,17 @@
 
 namespace elf {
 
-struct HuggingFaceWeights {
-  std::vector<std::filesystem::path> files;  // that hold them, in name order
-  TensorMap tensors;                         // in the dtypes stored
-};
+// The name of what the folder's weights begin with, the first of these that is there: model.safetensors,
+// model.safetensors.index.json, pytorch_model.bin, pytorch_model.bin.index.json. `what` ("a GPT-2") stands in
+// messages. Throws Error (usage): no folder, none of them there.
+std::string hugging_face_weight_entry(const std::filesystem::path& folder, const std::string& what);
 
-// model.safetensors, else the shards of model.safetensors.index.json, else pytorch_model.bin or its shards.
-// `what` ("a GPT-2") stands in messages. Throws Error (usage): no such folder, none of those files, an index
-// that names other folders or a tensor that its file does not have, damaged files.
-HuggingFaceWeights read_hugging_face_weights(const std::filesystem::path& folder, const std::string& what);
+// The files that hold the weights: that entry, or the shards that it names. Throws Error (usage), also for an
+// index that names anything but files beside it.
+std::vector<std::filesystem::path> hugging_face_weight_files(const std::filesystem::path& folder,
+                                                             const std::string& what);
+
+// All tensors of those files: safetensors, or state dicts of torch.save (.bin).
+TensorMap read_hugging_face_weights(const std::vector<std::filesystem::path>& files);
 
 }  // namespace elf

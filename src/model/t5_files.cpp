@@ -1,7 +1,6 @@
 // A T5 in a Hugging Face folder.
 #include <ATen/ATen.h>
 
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -10,68 +9,13 @@
 #include "elf/base/log.h"
 #include "elf/model/t5.h"
 #include "elf/tensor/safetensors.h"
-#include "elf/tensor/torch_pickle.h"
+#include "hugging_face.h"
 #include "t5_weights.h"
 
 namespace elf {
 namespace fs = std::filesystem;
 using json = nlohmann::json;
 namespace {
-
-// One file of weights, by its ending: safetensors, or a state dict of torch.save.
-TensorMap read_weight_file(const fs::path& path) {
-  return path.extension() == ".bin" ? read_torch_state_dict(path) : read_safetensors(path);
-}
-
-// The files that an index names: weight_map is tensor name -> file of the same folder.
-std::map<std::string, std::set<std::string>> read_index(const fs::path& index_file) {
-  const json index = json::parse(read_file(index_file), nullptr, /*allow_exceptions=*/false);
-  if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object()) {
-    usage_error(index_file.string(), ": expected a JSON object with weight_map: tensor name -> file");
-  }
-  std::map<std::string, std::set<std::string>> names_of_file;
-  for (const auto& [name, file] : index["weight_map"].items()) {
-    if (!file.is_string() || fs::path(file.get<std::string>()).has_parent_path()) {
-      usage_error(index_file.string(), ": weight_map.", name,
-                  ": expected the name of a file beside it, found ", file.dump());
-    }
-    names_of_file[file.get<std::string>()].insert(name);
-  }
-  return names_of_file;
-}
-
-TensorMap read_shards(const fs::path& index_file) {
-  TensorMap all;
-  for (const auto& [file, names] : read_index(index_file)) {
-    const fs::path path = index_file.parent_path() / file;
-    TensorMap shard = read_weight_file(path);
-    for (const std::string& name : names) {
-      const auto found = shard.find(name);
-      if (found == shard.end())
-        usage_error(path.string(), ": has no tensor '", name, "', which ", index_file.string(),
-                    " says it has");
-      all[name] = found->second;
-    }
-  }
-  return all;
-}
-
-// In the order of preference; the published folders often hold several.
-constexpr const char* kWeightFiles[] = {"model.safetensors", "model.safetensors.index.json",
-                                        "pytorch_model.bin", "pytorch_model.bin.index.json"};
-
-std::string weight_file_of(const fs::path& folder) {
-  for (const char* name : kWeightFiles) {
-    if (fs::exists(folder / name)) return name;
-  }
-  usage_error(folder.string(), ": holds none of model.safetensors, pytorch_model.bin and their ",
-              ".index.json; expected a Hugging Face folder of a T5");
-}
-
-TensorMap read_weights(const fs::path& folder) {
-  const fs::path path = folder / weight_file_of(folder);
-  return path.extension() == ".json" ? read_shards(path) : read_weight_file(path);
-}
 
 // UMT5 and its like have a table in every block.
 void refuse_many_bias_tables(const TensorMap& tensors, const fs::path& folder) {
@@ -141,7 +85,7 @@ T5Model load_t5(const fs::path& folder, bool with_decoder) {
     usage_error(folder.string(), ": holds no config.json; expected a Hugging Face folder of a T5");
   T5Model model;
   model.config = read_t5_config(folder / "config.json");
-  TensorMap tensors = read_weights(folder);
+  TensorMap tensors = read_hugging_face_weights(hugging_face_weight_files(folder, "a T5"));
   refuse_many_bias_tables(tensors, folder);
   const std::vector<T5Weight> wanted = all_weights(model, with_decoder);
   take_weights(wanted, tensors, folder);
@@ -150,16 +94,11 @@ T5Model load_t5(const fs::path& folder, bool with_decoder) {
 }
 
 std::vector<std::string> t5_files(const fs::path& folder) {
-  std::vector<std::string> files = {"config.json"};
-  const std::string weights = weight_file_of(folder);
-  files.push_back(weights);
-  if (fs::path(weights).extension() == ".json") {
-    for (const auto& [file, names] : read_index(folder / weights)) files.push_back(file);
-  }
-  for (const char* name : {"pretraining.json"}) {
-    if (fs::exists(folder / name)) files.emplace_back(name);
-  }
-  return files;
+  std::set<std::string> files = {"config.json", hugging_face_weight_entry(folder, "a T5")};
+  for (const fs::path& file : hugging_face_weight_files(folder, "a T5"))
+    files.insert(file.filename().string());
+  if (fs::exists(folder / "pretraining.json")) files.insert("pretraining.json");
+  return {files.begin(), files.end()};
 }
 
 void save_t5(const fs::path& folder, const T5Model& model) {

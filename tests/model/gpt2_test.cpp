@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
+#include "elf/tensor/torch_pickle.h"
 #include "support/errors.h"
 #include "support/golden.h"
 #include "support/temporary_folder.h"
@@ -57,14 +58,23 @@ TEST(Gpt2, NamesWithoutPrefixAndWithMaskBuffers) {
       test::all_close(model.logits(model.forward(golden.at("input_ids"))), golden.at("logits"), 1e-5, 1e-5));
 }
 
-#if __has_include("elf/tensor/torch_pickle.h")
 TEST(Gpt2, WeightsOfTorchSave) {  // made by tests/oracle/eval_gpt2_bin.py
   const TensorMap golden = read_safetensors(test::golden("eval/gpt2_small_vocab.safetensors"));
   const Gpt2 model = Gpt2::load(test::golden("eval/gpt2_small_vocab_bin"), at::kCPU);
   EXPECT_TRUE(
       test::all_close(model.logits(model.forward(golden.at("input_ids"))), golden.at("logits"), 1e-5, 1e-5));
 }
-#endif
+
+TEST(Gpt2, PickledWeights) {
+  const test::TemporaryFolder folder;
+  fs::copy_file(kFolder / "config.json", folder / "config.json");
+  write_torch_file(folder / "pytorch_model.bin",
+                   TorchItem::of("", read_safetensors(kFolder / "model_short_names.safetensors")).entries);
+  const TensorMap golden = read_safetensors(test::golden("eval/gpt2_small_vocab.safetensors"));
+  const Gpt2 model = Gpt2::load(folder.path(), at::kCPU);
+  EXPECT_TRUE(
+      test::all_close(model.logits(model.forward(golden.at("input_ids"))), golden.at("logits"), 1e-5, 1e-5));
+}
 
 TEST(Gpt2, Bfloat16) {
   const TensorMap golden = read_safetensors(test::golden("eval/gpt2_small_vocab.safetensors"));

@@ -237,15 +237,12 @@ TEST_F(T5Folder, ReadsPickledWeights) {
   write_file(folder_ / "pytorch_model.bin.index.json", nlohmann::json{{"weight_map", map}}.dump());
   EXPECT_EQ(T5Encoder(load_t5(folder_)).digest(), expected);
   EXPECT_EQ(t5_files(folder_),
-            (std::vector<std::string>{"config.json", "pytorch_model.bin.index.json", "a.bin", "b.bin"}));
+            (std::vector<std::string>{"a.bin", "b.bin", "config.json", "pytorch_model.bin.index.json"}));
 
   map["shared.weight"] = "b.bin";
   map[second.begin()->first] = "../b.bin";
   write_file(folder_ / "pytorch_model.bin.index.json", nlohmann::json{{"weight_map", map}}.dump());
   EXPECT_THAT(message_of([&] { load_t5(folder_); }), HasSubstr("expected the name of a file beside it"));
-  map[second.begin()->first] = "a.bin";
-  write_file(folder_ / "pytorch_model.bin.index.json", nlohmann::json{{"weight_map", map}}.dump());
-  EXPECT_THAT(message_of([&] { load_t5(folder_); }), AllOf(HasSubstr("a.bin"), HasSubstr("has no tensor")));
 }
 
 TEST_F(T5Folder, SaysWhatIsMissing) {
