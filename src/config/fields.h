@@ -169,17 +169,27 @@ void fields(V& v, TrainConfig& c) {
 
 template <class V>
 void fields(V& v, SamplingConfig& c) {
-  v("sampler", c.sampler, any(), "stochastic, or the plain Euler steps of the ODE");
-  v("steps", c.steps, at_least(1), "network evaluations before the decode");
+  v("sampler", c.sampler, any(),
+    "sde: stochastic; ode: Euler steps; heun: second order, two predictions a step; multistep: second order, "
+    "one a step");
+  v("steps", c.steps, at_least(1),
+    "steps before the decode: one prediction each (heun: two, but for the last)");
   v("gamma", c.gamma, at_least(0), "noise put back by each SDE step; 0 = the ODE");
+  v("sde_update", c.sde_update, any(),
+    "an SDE step moves the state put back towards noise (published code) or the one before that (paper)");
   v("self_cond_cfg", c.self_cond_cfg, any(), "w: 3 for unconditional, 1 for conditional tasks");
   v("cfg", c.cfg, any(), "guidance on the condition; 1 = none, 2 published");
+  v("self_cond_cfg_schedule", c.self_cond_cfg_schedule, any(),
+    "w by time: \"0:1,0.5:3\" (linear between) or \"3@0.2-0.8\" (1 elsewhere); empty = self_cond_cfg");
+  v("cfg_schedule", c.cfg_schedule, any(), "the same for cfg");
   v("time_schedule", c.time_schedule, any(),
     "sorted random draws, an even grid, or the quantiles of the logit-normal");
+  v("times", c.times, any(),
+    "own rising times, \"0.1,0.3,0.7\", in place of steps and time_schedule; empty = none");
   v("p_mean", c.p_mean, any(), "of the logit-normal grids");
   v("p_std", c.p_std, above(0), "of the logit-normal grids");
   v("seed", c.seed, at_least(0), "sample i depends on (model, settings, seed, i) only");
-  v("batch_size", c.batch_size, at_least(1), "rows at a time; the result does not depend on it");
+  v("batch_size", c.batch_size, at_least(1), "rows at a time, at most; the result does not depend on it");
 }
 
 template <class V>

@@ -2,6 +2,7 @@
 // fields.
 #include <cmath>
 
+#include "elf/config/schedules.h"
 #include "schema.h"
 
 namespace elf {
@@ -116,6 +117,21 @@ std::optional<Violation> check_train(const TrainConfig& t) {
   return std::nullopt;
 }
 
+std::optional<Violation> check_sampling(const SamplingConfig& s) {
+  std::string key;
+  try {
+    key = "sampling.self_cond_cfg_schedule";
+    ScaleSchedule::of(1, s.self_cond_cfg_schedule, key);
+    key = "sampling.cfg_schedule";
+    ScaleSchedule::of(1, s.cfg_schedule, key);
+    key = "sampling.times";
+    if (!s.times.empty()) parse_times(s.times, key);
+  } catch (const Error& error) {
+    return Violation{{key}, error.what()};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Violation> find_violation(const RunConfig& config) {
@@ -127,7 +143,8 @@ std::optional<Violation> find_violation(const RunConfig& config) {
   if (auto found = check_lengths(config)) return found;
   if (auto found = check_flow(config.flow)) return found;
   if (auto found = check_optimizer(config)) return found;
-  return check_train(config.train);
+  if (auto found = check_train(config.train)) return found;
+  return check_sampling(config.sampling);
 }
 
 }  // namespace config

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "elf/base/error.h"
+#include "elf/config/schedules.h"
 #include "elf/tensor/random.h"
 
 namespace elf {
@@ -37,6 +38,7 @@ std::vector<double> time_grid(TimeGrid kind, int64_t steps, double p_mean, doubl
 }
 
 std::vector<double> draw_time_grid(const SamplingConfig& config) {
+  if (!config.times.empty()) return parse_times(config.times, "times");
   std::vector<double> normals;
   if (config.time_schedule == TimeGrid::kLogitNormal && config.steps > 1) {
     const at::Tensor drawn = normal({config.seed, Purpose::kSampleGrid}, {0}, {config.steps - 1});

@@ -37,7 +37,11 @@ inline constexpr NamedValue<LrSchedule> kLrScheduleNames[] = {
 inline constexpr NamedValue<Precision> kPrecisionNames[] = {
     {"auto", Precision::kAuto}, {"float32", Precision::kFloat32}, {"bf16", Precision::kBf16}};
 inline constexpr NamedValue<SamplerKind> kSamplerKindNames[] = {{"sde", SamplerKind::kSde},
-                                                                {"ode", SamplerKind::kOde}};
+                                                                {"ode", SamplerKind::kOde},
+                                                                {"heun", SamplerKind::kHeun},
+                                                                {"multistep", SamplerKind::kMultistep}};
+inline constexpr NamedValue<SdeUpdate> kSdeUpdateNames[] = {{"published", SdeUpdate::kPublished},
+                                                            {"paper", SdeUpdate::kPaper}};
 inline constexpr NamedValue<TimeGrid> kTimeGridNames[] = {
     {"logit_normal", TimeGrid::kLogitNormal},
     {"uniform", TimeGrid::kUniform},
@@ -69,6 +73,9 @@ constexpr const auto& enum_names(Precision) {
 }
 constexpr const auto& enum_names(SamplerKind) {
   return kSamplerKindNames;
+}
+constexpr const auto& enum_names(SdeUpdate) {
+  return kSdeUpdateNames;
 }
 constexpr const auto& enum_names(TimeGrid) {
   return kTimeGridNames;

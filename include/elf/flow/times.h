@@ -16,8 +16,9 @@ namespace elf {
 std::vector<double> time_grid(TimeGrid kind, int64_t steps, double p_mean, double p_std,
                               const std::vector<double>& normals = {});
 
-// The grid of a sampling run, its normals drawn by (config.seed, kSampleGrid): one grid per run, so that a
-// sample does not depend on its batch.
+// The grid of a sampling run: config.times where it is given, else of time_schedule, its normals drawn by
+// (config.seed, kSampleGrid): one grid per run, so that a sample does not depend on its batch. Throws Error
+// (usage) for a list that is none.
 std::vector<double> draw_time_grid(const SamplingConfig& config);
 
 }  // namespace elf
