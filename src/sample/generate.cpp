@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "elf/base/error.h"
+#include "elf/config/schedules.h"
 #include "elf/data/masks.h"
 #include "elf/sample/decode.h"
 
@@ -35,7 +36,10 @@ std::vector<TokenIds> Generator::generate(const std::vector<int64_t>& samples,
   if (observer) {
     decode_step = [&](const SamplerStep& step) {
       const bool last = step.index + 2 == static_cast<int64_t>(draws.times.size());
-      observer({step.index, step.t, decode(last ? step.z : step.x_hat, lengths)});
+      GeneratorStep text = read(last ? step.z : step.x_hat, lengths, true);
+      text.index = step.index;
+      text.t = step.t;
+      observer(text);
     };
   }
   const LatentSamples result = sample_latents(model_, config_, draws, known, decode_step);
@@ -45,35 +49,61 @@ std::vector<TokenIds> Generator::generate(const std::vector<int64_t>& samples,
     numerical_error("samples ", samples.front(), " to ", samples.back(),
                     ": the latents are not finite; are the weights, --sc-cfg and --cfg sane?");
   }
-  return decode(result.latents, lengths);
+  return read(result.latents, lengths, false).ids;
 }
 
 SampleConditions Generator::encode(const std::vector<TokenIds>& conditions) const {
   if (codec_ == nullptr) usage_error("this model was trained without conditions; it takes no input");
   const int64_t rows = static_cast<int64_t>(conditions.size());
-  const at::Tensor ids = at::full({rows, shape_.length}, shape_.pad_id, at::kLong);
+  // Only the condition is encoded, which sees nothing but itself: the positions behind the longest one of the
+  // batch need no work.
+  int64_t longest = 1;
+  for (const TokenIds& condition : conditions) longest = std::max<int64_t>(longest, condition.size());
+  if (longest > std::max<int64_t>(1, shape_.max_input_length))
+    usage_error("a condition has ", longest, " tokens, at most ", shape_.max_input_length, " fit");
+  const at::Tensor ids = at::full({rows, longest}, shape_.pad_id, at::kLong);
   const at::Tensor mask = at::zeros({rows, shape_.length}, at::kBool);
   for (int64_t b = 0; b < rows; ++b) {
-    const TokenIds& condition = conditions[b];
-    const int64_t length = static_cast<int64_t>(condition.size());
-    if (length > shape_.max_input_length) {
-      usage_error("condition ", b, " has ", length, " tokens, at most ", shape_.max_input_length, " fit");
-    }
-    std::copy(condition.begin(), condition.end(), ids[b].data_ptr<int64_t>());
-    mask[b].slice(0, 0, length).fill_(true);
+    const TokenIds& condition = conditions[static_cast<size_t>(b)];
+    std::copy(condition.begin(), condition.end(), ids.data_ptr<int64_t>() + b * longest);
+    std::fill_n(mask.data_ptr<bool>() + b * shape_.length, condition.size(), true);
   }
-  // Nothing of the target is known: the condition is all that is valid.
-  return {codec_->encode(ids, encoder_mask(mask, mask)).to(device_), mask.to(device_)};
+  const at::Tensor seen = mask.slice(1, 0, longest).contiguous();
+  const at::Tensor latents = codec_->encode(ids, encoder_mask(seen, seen)).to(device_);
+  SampleConditions known;
+  known.latents = at::zeros({rows, shape_.length, latents.size(2)}, latents.options());
+  known.latents.slice(1, 0, longest).copy_(latents);
+  known.mask = mask.to(device_);
+  return known;
 }
 
-std::vector<TokenIds> Generator::decode(const at::Tensor& latents,
-                                        const std::vector<int64_t>& condition_lengths) {
-  at::Tensor ids = decode_ids(model_, latents, config_.self_cond_cfg).cpu();
+GeneratorStep Generator::read(const at::Tensor& latents, const std::vector<int64_t>& condition_lengths,
+                              bool certainty) {
+  const double w = ScaleSchedule::of(config_.self_cond_cfg, config_.self_cond_cfg_schedule, "sc-cfg").at(1.0);
+  const Decoded decoded = decode(model_, latents, {.w = w, .certainty = certainty});
   ++forwards_;
   rows_ += latents.size(0);
-  if (!condition_lengths.empty())
-    ids = target_part(ids, condition_lengths, shape_.length - shape_.max_input_length);
-  return cut_at_eos(ids, shape_.eos_id);
+  const auto target = [&](const at::Tensor& whole) {
+    const at::Tensor host = whole.cpu();
+    return condition_lengths.empty()
+               ? host
+               : target_part(host, condition_lengths, shape_.length - shape_.max_input_length);
+  };
+  GeneratorStep step{0, 0.0, cut_at_eos(target(decoded.ids), shape_.eos_id), {}, {}};
+  if (!certainty) return step;
+  const auto lists = [&](const at::Tensor& whole) {
+    const at::Tensor values = target(whole).contiguous();
+    std::vector<std::vector<float>> result;
+    for (size_t b = 0; b < step.ids.size(); ++b) {
+      const float* row = values.data_ptr<float>() + static_cast<int64_t>(b) * values.size(1);
+      result.emplace_back(
+          row, row + std::min<int64_t>(values.size(1), static_cast<int64_t>(step.ids[b].size()) + 1));
+    }
+    return result;
+  };
+  step.confidence = lists(decoded.confidence);
+  step.entropy = lists(decoded.entropy);
+  return step;
 }
 
 }  // namespace elf

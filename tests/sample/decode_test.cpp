@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "elf/tensor/random.h"
@@ -55,6 +56,35 @@ TEST(Decode, GivesTheNetworkWhatThePublishedCodeGives) {
   decode_ids({network, {false, false, false}, 2.0, 0.05}, latents, 3.0);
   EXPECT_FALSE(network.last.w.defined());
   EXPECT_FALSE(network.last.self_cond.defined());
+}
+
+TEST(Decode, CertaintyAndScoresAreThoseOfTheSoftmax) {  // 1e-5
+  const at::Tensor table = normal({1, Purpose::kTable}, {0}, {3, 50}).squeeze(0);
+  TableDenoiser network(table);
+  const SamplerModel model{network, {true, true, false}, 2.0, 0.05};
+  const at::Tensor latents = normal({2, Purpose::kNoise}, {0, 1}, {7, 3});
+  const at::Tensor wanted = at::arange(14).view({2, 7});
+  const Decoded decoded = decode(model, latents, {.w = 3.0, .certainty = true, .score = wanted});
+  const at::Tensor p = at::softmax(at::matmul(latents, table), -1);
+  EXPECT_TRUE(test::all_close(decoded.confidence, std::get<0>(p.max(-1)), 1e-5, 1e-6));
+  EXPECT_TRUE(test::all_close(decoded.entropy, -(p * p.log()).sum(-1), 1e-5, 1e-5));
+  EXPECT_TRUE(
+      test::all_close(decoded.log_prob, p.gather(-1, wanted.unsqueeze(-1)).squeeze(-1).log(), 1e-5, 1e-5));
+  EXPECT_FALSE(decode(model, latents, {.w = 3.0}).confidence.defined());
+}
+
+TEST(Decode, BannedTokensStandNowhereInTheirPlaces) {
+  TableDenoiser network(at::eye(4));
+  const SamplerModel model{network, {false, false, false}, 2.0, 0.05};
+  const at::Tensor latents = at::tensor({3.0f, 2.0f, 1.0f, 0.0f}).expand({1, 2, 4}).contiguous();
+  DecodeRequest request{.banned = {0, 1, 99, -5},
+                        .certainty = true};  // ids outside the network's are no matter
+  request.banned_at = at::tensor({false, true}).view({1, 2});
+  const Decoded decoded = decode(model, latents, request);
+  EXPECT_EQ(decoded.ids[0][0].item<int64_t>(), 0);
+  EXPECT_EQ(decoded.ids[0][1].item<int64_t>(), 2);
+  EXPECT_NEAR(decoded.confidence[0][1].item<double>(), 1.0 / (1.0 + std::exp(-1.0)), 1e-6);
+  EXPECT_TRUE(at::isfinite(decoded.entropy).all().item<bool>());
 }
 
 at::Tensor ids_of(const nlohmann::json& rows) {

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "elf/base/error.h"
 #include "elf/tensor/random.h"
@@ -72,7 +73,9 @@ TEST_F(GeneratorTest, KeepsTheTargetBehindEachCondition) {
   EXPECT_EQ(generator.rows(), 10);
   // The encoder shows the condition to the condition only.
   EXPECT_TRUE(codec.last_mask[0][2][1].item<bool>());
-  EXPECT_FALSE(codec.last_mask[0][2][3].item<bool>());
+  EXPECT_FALSE(codec.last_mask[1][0][2].item<bool>());
+  // No longer than the longest condition.
+  EXPECT_EQ(codec.last_mask.size(1), 3);
 }
 
 TEST_F(GeneratorTest, CutsBeforeTheFirstEos) {
@@ -104,6 +107,12 @@ TEST_F(GeneratorTest, ObserverSeesEveryStepAndTheResultLast) {
   EXPECT_EQ(steps.back().index, 3);
   EXPECT_EQ(steps.back().t, 1.0);
   EXPECT_EQ(steps.back().ids, ids);
+  // Five positions, none of them an end: the shares of one-hot logits.
+  ASSERT_EQ(steps.back().confidence[0].size(), 5u);
+  const double share = std::exp(1.0) / (std::exp(1.0) + 5.0);
+  for (const float confidence : steps.back().confidence[0]) EXPECT_NEAR(confidence, share, 1e-5);
+  EXPECT_NEAR(steps.back().entropy[1][0],
+              -share * std::log(share) - 5 * (1 - share) / 5 * std::log((1 - share) / 5), 1e-4);
 }
 
 TEST_F(GeneratorTest, StopsAtLatentsThatAreNotFinite) {

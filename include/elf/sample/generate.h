@@ -22,12 +22,14 @@ struct GeneratorShape {
   int64_t eos_id = 1;
 };
 
-// The ids decoded at one step, a list per row: those of the prediction x_hat, at the last step those of the
-// state.
+// What one step reads as, a list per row: the prediction x_hat, at the last step the state.
 struct GeneratorStep {
   int64_t index;              // 0 .. N - 1
   double t;                   // time reached
   std::vector<TokenIds> ids;  // [B], cut at the first EOS
+  // [B] of those positions and, behind them, that of the EOS where there is one: probability of the token in
+  // (0, 1], entropy of the distribution in nats.
+  std::vector<std::vector<float>> confidence, entropy;
 };
 using GeneratorObserver = std::function<void(const GeneratorStep&)>;
 
@@ -39,7 +41,7 @@ class Generator {
 
   // The ids of the samples with these indices, each cut before its first EOS. conditions: one per sample,
   // each at most max_input_length long (empty ones are fine), or none at all for unconditional samples. With
-  // an observer every step is decoded as well.
+  // an observer every step is decoded as well (a network call more a step).
   std::vector<TokenIds> generate(const std::vector<int64_t>& samples,
                                  const std::vector<TokenIds>& conditions = {},
                                  const GeneratorObserver& observer = {});
@@ -49,7 +51,8 @@ class Generator {
 
  private:
   SampleConditions encode(const std::vector<TokenIds>& conditions) const;
-  std::vector<TokenIds> decode(const at::Tensor& latents, const std::vector<int64_t>& condition_lengths);
+  GeneratorStep read(const at::Tensor& latents, const std::vector<int64_t>& condition_lengths,
+                     bool certainty);
 
   SamplerModel model_;
   LatentCodec* codec_;

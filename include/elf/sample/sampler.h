@@ -24,10 +24,21 @@ struct SamplerModel {
   double t_eps;        // floor of 1 - t
 };
 
-// Known latents that every step keeps. Both undefined: unconditional.
+// Positions whose latents are known, but which ride the path from noise to data with all others: there the
+// known latents stand in the place of the prediction.
+struct KnownLatents {
+  at::Tensor latents = {};  // [B, L, D] f32; only masked positions are read
+  at::Tensor mask = {};     // [B, L] bool; undefined: none
+  // Asked after every step but the last for the known latents of the next, given the prediction [B, L, D];
+  // empty: they stay. For encoders whose latents depend on their neighbours.
+  std::function<at::Tensor(const at::Tensor& x_hat)> refresh = {};
+};
+
+// Known latents that every step keeps. All undefined: unconditional.
 struct SampleConditions {
-  at::Tensor latents;  // [B, L, D] f32 clean condition; only masked positions are read
-  at::Tensor mask;     // [B, L] bool, true = condition
+  at::Tensor latents = {};  // [B, L, D] f32 clean condition; only masked positions are read
+  at::Tensor mask = {};     // [B, L] bool, true = condition
+  KnownLatents known = {};
   bool defined() const { return mask.defined(); }
 };
 
@@ -58,14 +69,16 @@ struct LatentSamples {
   int64_t rows = 0;      // rows summed over the calls: the work, in forwards of one sample
 };
 
-// Walks draws.times from noise_scale eps0. config gives sampler kind, gamma, w = self_cond_cfg and cfg.
+// Walks draws.times from noise_scale eps0. config gives sampler kind, gamma, and the scales w (self_cond_cfg)
+// and cfg, each at the time of the network call where it has a schedule.
 // - Networks with SC-CFG tokens receive w; those without, but with self-conditioning, are guided explicitly:
 // u + w (c - u), u being the
 //   prediction with an empty self-condition half (not asked for at the first step, where both are the same,
 //   nor when w = 1).
 // - cfg != 1 with a condition: the same rows without condition stand in the same batch, x = x_u + cfg (x_c -
 // x_u).
-// - The last step is always an ODE step.
+// - The last step is always an Euler step of the ODE.
+// - kHeun asks for two predictions at every other step, the second with the first as its self-condition.
 // Throws Error (usage) for draws or conditions whose shapes do not fit.
 LatentSamples sample_latents(const SamplerModel& model, const SamplingConfig& config,
                              const SamplerDraws& draws, const SampleConditions& conditions = {},
