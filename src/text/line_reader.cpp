@@ -1,7 +1,5 @@
 #include "line_reader.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -18,7 +16,6 @@ constexpr size_t kBufferSize = size_t{1} << 18;
 constexpr size_t kLongestLine = size_t{1} << 30;  // beyond it the file is no text of records
 
 gzFile open_file(const std::string& path) {
-  if (path == "-") return gzdopen(::dup(STDIN_FILENO), "rb");
   if (!std::filesystem::exists(path)) usage_error(path, ": no such file");
   if (std::filesystem::is_directory(path)) usage_error(path, ": is a folder, expected a text file");
   return gzopen(path.c_str(), "rb");
@@ -27,13 +24,23 @@ gzFile open_file(const std::string& path) {
 }  // namespace
 
 LineReader::LineReader(const std::string& path)
-    : path_(path == "-" ? "standard input" : path), file_(open_file(path)), buffer_(kBufferSize) {
-  if (!file_) environment_error(path_, ": cannot be read: ", std::strerror(errno));
-  gzbuffer(file_.get(), kBufferSize);
+    : path_(path == "-" ? "standard input" : path), buffer_(kBufferSize) {
+  if (path == "-") {
+    pipe_ = std::make_unique<PipeSource>();
+  } else {
+    file_.reset(open_file(path));
+    if (!file_) environment_error(path_, ": cannot be read: ", std::strerror(errno));
+    gzbuffer(file_.get(), kBufferSize);
+  }
   check_start();
 }
 
 bool LineReader::fill() {
+  if (pipe_) {
+    begin_ = 0;
+    end_ = pipe_->read(buffer_.data(), buffer_.size());
+    return end_ > 0;
+  }
   const int count = gzread(file_.get(), buffer_.data(), static_cast<unsigned>(buffer_.size()));
   int code = Z_OK;
   const char* message = gzerror(file_.get(), &code);
@@ -82,7 +89,7 @@ bool LineReader::next(std::string& line) {
 }
 
 int64_t LineReader::bytes_read() const {
-  return std::max<int64_t>(0, gzoffset(file_.get()));
+  return pipe_ ? pipe_->bytes_read() : std::max<int64_t>(0, gzoffset(file_.get()));
 }
 
 }  // namespace elf::text

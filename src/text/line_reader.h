@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "pipe_source.h"
+
 namespace elf::text {
 
 class LineReader {
@@ -29,7 +31,8 @@ class LineReader {
   void check_start();
 
   std::string path_;
-  std::unique_ptr<gzFile_s, Close> file_;
+  std::unique_ptr<gzFile_s, Close> file_;  // or, of standard input:
+  std::unique_ptr<PipeSource> pipe_;
   std::vector<char> buffer_;
   size_t begin_ = 0, end_ = 0;  // unread part of the buffer
   int64_t offset_ = 0, next_offset_ = 0;
