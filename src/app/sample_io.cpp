@@ -33,44 +33,47 @@ bool break_no_lines(std::string& text) {
   return found;
 }
 
-// A record of the input as JSON: text, and the optional "id" and "index".
-SampleInput parse_input(const std::string& line, const std::string& field, const std::string& place,
-                        int64_t index) {
-  const nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object()) usage_error(place, ": no JSON object");
-  const auto text = object.find(field);
-  if (text == object.end() || !text->is_string())
-    usage_error(place, ": no text under '", field, "'; name its key with --field");
-  SampleInput input{text->get<std::string>(), nullptr, index};
-  if (const auto id = object.find("id"); id != object.end()) input.id = *id;
-  if (const auto own = object.find("index"); own != object.end()) {
-    if (!own->is_number_integer() || own->get<int64_t>() < 0)
-      usage_error(place, ": index is ", own->dump(), ", expected an integer from 0");
-    input.index = own->get<int64_t>();
-  }
-  return input;
-}
-
 }  // namespace
 
-SampleInputs read_sample_inputs(const std::string& file, const std::string& field) {
-  const bool jsonl = !field.empty() || is_jsonl(file);
-  RecordSource source;
-  source.files = {file};
-  source.format = RecordFormat::kLines;
-  RecordReader reader(source);
-  SampleInputs result;
-  for (Record record; reader.next(record);) {
-    const std::string& line = record.columns.front();
-    const auto index = static_cast<int64_t>(result.inputs.size());
-    if (jsonl && line.find_first_not_of(" \t") == std::string::npos) continue;
-    SampleInput input =
-        jsonl ? parse_input(line, field.empty() ? "text" : field, reader.place_of(record), index)
-              : SampleInput{line, nullptr, index};
-    result.with_line_breaks += break_no_lines(input.text);
-    result.inputs.push_back(std::move(input));
+SampleInputReader::SampleInputReader(const std::string& file, const std::string& field, int64_t most)
+    : field_(field.empty() ? "text" : field),
+      jsonl_(!field.empty() || is_jsonl(file)),
+      most_(most),
+      reader_({.files = {file}, .format = RecordFormat::kLines}) {}
+
+bool SampleInputReader::next(SampleInput& input) {
+  Record record;
+  do {
+    if (!reader_.next(record)) return false;
+  } while (jsonl_ && record.columns.front().find_first_not_of(" \t") == std::string::npos);
+  const std::string place = reader_.place_of(record), &line = record.columns.front();
+  input = jsonl_ ? parse(line, place) : SampleInput{line, nullptr, count_, "", place};
+  if (input.index >= most_)
+    usage_error(place, ": index ", input.index, " is too large, expected one below ", most_);
+  ++count_;
+  with_line_breaks_ += break_no_lines(input.text);
+  return true;
+}
+
+// A record as JSON: text, and the optional "id", "index" and "condition".
+SampleInput SampleInputReader::parse(const std::string& line, const std::string& place) const {
+  const nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) usage_error(place, ": no JSON object");
+  const auto text = object.find(field_);
+  if (text == object.end() || !text->is_string())
+    usage_error(place, ": no text under '", field_, "'; name its key with --field");
+  SampleInput input{text->get<std::string>(), nullptr, count_, "", place};
+  if (const auto id = object.find("id"); id != object.end()) input.id = *id;
+  if (const auto own = object.find("index"); own != object.end()) {
+    // Unsigned numbers beyond 2^63 would come out negative.
+    if (!own->is_number_integer() || (!own->is_number_unsigned() && own->get<int64_t>() < 0) ||
+        own->get<uint64_t>() >= static_cast<uint64_t>(most_))
+      usage_error(place, ": index is ", own->dump(), ", expected an integer from 0 to ", most_ - 1);
+    input.index = own->get<int64_t>();
   }
-  return result;
+  if (const auto condition = object.find("condition"); condition != object.end() && condition->is_string())
+    input.condition = condition->get<std::string>();
+  return input;
 }
 
 std::string text_line(const SampleRecord& record) {
@@ -86,16 +89,20 @@ std::string jsonl_line(const SampleRecord& record) {
   object["ids"] = record.ids;
   object["seed"] = record.seed;
   if (record.conditional) object["condition"] = record.condition;
+  if (record.more.is_object()) object.update(record.more);
   // Tokens of single bytes can make text that is no UTF-8.
   return object.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+void make_folder_of(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::absolute(path).parent_path(), error);
+  if (error) usage_error(path, ": its folder cannot be made: ", error.message());
+}
+
 LineWriter::LineWriter(const std::string& path) : path_(path) {
   if (path.empty()) return;
-  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) usage_error(path, ": its folder cannot be made: ", error.message());
+  make_folder_of(path);
   file_ = std::make_unique<AtomicFile>(path);
   stream_.open(file_->temporary(), std::ios::binary);
   if (!stream_) environment_error(path, ": cannot be written (", file_->temporary().string(), ")");

@@ -1,5 +1,4 @@
-// What elf-sample reads and writes: inputs, one record per sample, the trajectory, and the record of how it
-// was made.
+// What elf-sample reads and writes: inputs, one record per sample, files that grow line by line.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +10,37 @@
 #include <vector>
 
 #include "elf/base/files.h"
+#include "elf/text/records.h"
 
 namespace elf::app {
 
-// One input of a conditional model.
+// One input: of a conditional model, or a text with gaps.
 struct SampleInput {
-  std::string text;   // line breaks are blanks
-  nlohmann::json id;  // "id" of a JSONL record; null: none
-  int64_t index = 0;  // key of the random numbers: "index" of a JSONL record, else the place in the input
+  std::string text;       // line breaks are blanks
+  nlohmann::json id;      // "id" of a JSONL record; null: none
+  int64_t index = 0;      // key of the random numbers: "index" of a JSONL record, else the place in the input
+  std::string condition;  // "condition" of a JSONL record: what a conditional model is to answer (--infill)
+  std::string place;      // "a.txt:3", for messages
 };
 
-struct SampleInputs {
-  std::vector<SampleInput> inputs;  // in order, empty ones included
-  int64_t with_line_breaks = 0;
-};
+// Reads inputs one after the other: lines of a text file, or the objects of a .jsonl file (or of any file,
+// when `field` is given) with the text under `field` ("" = text). "-" = standard input. Indices must be below
+// `most`.
+class SampleInputReader {
+ public:
+  SampleInputReader(const std::string& file, const std::string& field, int64_t most);
+  // False at the end. Throws Error (usage) naming file and line.
+  bool next(SampleInput& input);
+  int64_t with_line_breaks() const { return with_line_breaks_; }
 
-// Lines of a text file, or the objects of a .jsonl file (or of any file, when `field` is given) with the text
-// under `field`
-// ("" = text). "-" = standard input. Throws Error (usage) naming file and line.
-SampleInputs read_sample_inputs(const std::string& file, const std::string& field);
+ private:
+  SampleInput parse(const std::string& line, const std::string& place) const;
+
+  std::string field_;
+  bool jsonl_;
+  int64_t most_, count_ = 0, with_line_breaks_ = 0;
+  RecordReader reader_;
+};
 
 // One line per sample.
 struct SampleRecord {
@@ -40,9 +51,10 @@ struct SampleRecord {
   uint64_t seed = 0;
   bool conditional = false;
   std::string condition;
+  nlohmann::ordered_json more;  // further fields: of the choice among candidates, of filled gaps; null: none
 };
 std::string text_line(const SampleRecord& record);   // line breaks are blanks, so that records stay lines
-std::string jsonl_line(const SampleRecord& record);  // index, id, text, ids, seed, condition
+std::string jsonl_line(const SampleRecord& record);  // index, id, text, ids, seed, condition, more
 
 // Lines to standard output (path empty) or to a file that appears under its name only by finish().
 class LineWriter {
@@ -57,5 +69,8 @@ class LineWriter {
   std::unique_ptr<AtomicFile> file_;
   std::ofstream stream_;
 };
+
+// Makes the folder that `path` lies in. Throws Error (usage).
+void make_folder_of(const std::string& path);
 
 }  // namespace elf::app
