@@ -75,7 +75,10 @@ JobSource::JobSource(const SampleOptions& options, const Model& model)
     usage_error(
         options.model,
         " was trained on texts without inputs. Give --num-samples N, or --infill FILE, instead of --input");
-  if (options.source() != "-") return read_file();
+  if (options.source() != "-") {
+    read_file();
+    return;
+  }
   pipe_ = std::make_shared<Pipe>();
   // Detached: it may wait for input when the program ends.
   std::thread([pipe = pipe_, field = options.field, most = kMostSamples - options.first_index] {
