@@ -48,10 +48,12 @@ void report(const SamplingConfig& config, const SampleTotals& totals, const std:
   }
 }
 
-void sample_from(const SampleOptions& o) {
+void sample_from(SampleOptions o) {
   check_sample_options(o);
-  SampleRanks ranks;
+  const Launch launch = read_launch();
+  SampleRanks ranks(launch, cat(o.model, "\n", o.source(), "\n", o.output));
   try {
+    o.common.device_name = device_of_process(o.common.device_name, launch.local_rank).str();
     if (ranks.size() > 1 && o.source() == "-")
       usage_error("several ranks cannot share standard input: give a file");
     if (ranks.size() > 1 && o.watch) usage_error("--watch goes with one process");

@@ -51,7 +51,8 @@ struct SampleRecord {
   uint64_t seed = 0;
   bool conditional = false;
   std::string condition;
-  nlohmann::ordered_json more;  // further fields: of the choice among candidates, of filled gaps; null: none
+  nlohmann::ordered_json more =
+      {};  // further fields: of the choice among candidates, of filled gaps; null: none
 };
 std::string text_line(const SampleRecord& record);   // line breaks are blanks, so that records stay lines
 std::string jsonl_line(const SampleRecord& record);  // index, id, text, ids, seed, condition, more

@@ -128,6 +128,43 @@ TEST_F(Sampling, TheSameForEveryBatchSize) {
   }
 }
 
+TEST_F(Sampling, ProcessesShareTheWork) {
+  for (const std::string what :
+       {"--model docs --num-samples 7 --batch-size 2", "--model docs --num-samples 7",
+        "--model pairs-t5 --input five.txt --cfg 2", "--model docs --num-samples 1"}) {
+    const std::string command = "elf-sample " + what + " --seed 5 --output ";
+    must(command + "alone.jsonl");
+    for (const int size : {2, 3}) {
+      std::string all = "export WORLD_SIZE=" + std::to_string(size) +
+                        " MASTER_ADDR=127.0.0.1 MASTER_PORT=" + std::to_string(20000 + ::getpid() % 20000) +
+                        "; pids=; ";
+      for (int r = 0; r < size; ++r)
+        all += "RANK=" + std::to_string(r) + " LOCAL_RANK=" + std::to_string(r) + " " + command +
+               "shared.jsonl & pids=\"$pids $!\"; ";
+      must(all + "for p in $pids; do wait $p || exit 1; done");
+      EXPECT_EQ(slurp(folder_ / "shared.jsonl"), slurp(folder_ / "alone.jsonl")) << what << ", " << size;
+      const json alone = json::parse(slurp(folder_ / "alone.jsonl.json")),
+                 shared = json::parse(slurp(folder_ / "shared.jsonl.json"));
+      EXPECT_EQ(shared.at("network_rows"), alone.at("network_rows"));
+      EXPECT_EQ(shared.at("ranks"), size);
+    }
+  }
+  expect_refusal(
+      "WORLD_SIZE=2 RANK=2 LOCAL_RANK=0 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 elf-sample --model docs "
+      "--num-samples 1",
+      {"RANK"});
+  // A rank that fails ends the others, with its message.
+  const Outcome failed =
+      tool("export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" +
+           std::to_string(20000 + (::getpid() + 7) % 20000) +
+           "; RANK=0 LOCAL_RANK=0 elf-sample --model docs --num-samples 4 --steps 400 --output f.jsonl & "
+           "first=$!; RANK=1 LOCAL_RANK=1 elf-sample "
+           "--model docs --num-samples 4 --steps 400 --output f.jsonl --device cuda:99; wait $first");
+  EXPECT_EQ(failed.code, 1) << failed.err;
+  EXPECT_THAT(failed.err, HasSubstr("rank 1: device 'cuda:99'"));
+  EXPECT_FALSE(fs::exists(folder_ / "f.jsonl"));
+}
+
 TEST_F(Sampling, TheSameForTheReversedInput) {
   std::string forward, backward;
   const std::vector<std::string> texts = {"king", "", "abcdef", "men", "se"};
