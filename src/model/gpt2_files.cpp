@@ -122,17 +122,17 @@ struct Gpt2Loader {
 };
 
 Gpt2 Gpt2::load(const fs::path& folder, at::Device device, at::ScalarType dtype) {
-  HuggingFaceWeights weights = read_hugging_face_weights(folder, "a GPT-2");
+  const std::vector<fs::path> files = hugging_face_weight_files(folder, "a GPT-2");
   Gpt2 model;
   model.config_ = read_gpt2_config(folder / "config.json");
-  Gpt2Loader loader{std::move(weights.tensors), device, dtype};
+  Gpt2Loader loader{read_hugging_face_weights(files), device, dtype};
   loader.fill(model);
   if (!loader.wrong.empty())
     usage_error(folder.string(), ": the weights do not fit its config.json:", loader.wrong);
   loader.log_rest(folder);
   std::string digests;
-  for (const fs::path& file : weights.files) digests += digest_of_file(file);
-  model.digest_ = weights.files.size() == 1 ? digests : elf::digest(digests);
+  for (const fs::path& file : files) digests += digest_of_file(file);
+  model.digest_ = files.size() == 1 ? digests : elf::digest(digests);
   return model;
 }
 
