@@ -7,6 +7,7 @@
 
 #include "elf/tensor/parallel.h"
 #include "kernels.h"
+#include "passes.h"
 
 namespace elf::nn {
 namespace {
@@ -34,7 +35,9 @@ ELF_VECTOR_CLONES void gate_rows_backward(const float* __restrict grad, const fl
   }
 }
 
-at::Tensor forward_only(const at::Tensor& ab) {
+}  // namespace
+
+at::Tensor gated_silu_forward(const at::Tensor& ab) {
   const int64_t inner = ab.size(-1) / 2;
   if (!on_cpu_in_float(ab)) return at::silu(ab.narrow(-1, 0, inner)) * ab.narrow(-1, inner, inner);
   std::vector<int64_t> sizes = ab.sizes().vec();
@@ -50,7 +53,7 @@ at::Tensor forward_only(const at::Tensor& ab) {
 }
 
 // Both halves are written into one tensor: no concatenation.
-at::Tensor backward_only(const at::Tensor& grad, const at::Tensor& ab) {
+at::Tensor gated_silu_backward(const at::Tensor& grad, const at::Tensor& ab) {
   const int64_t inner = ab.size(-1) / 2;
   const at::Tensor grad_ab = at::empty_like(ab);
   if (on_cpu_in_float(ab)) {
@@ -70,13 +73,15 @@ at::Tensor backward_only(const at::Tensor& grad, const at::Tensor& ab) {
   return grad_ab;
 }
 
+namespace {
+
 struct GatedSilu : public torch::autograd::Function<GatedSilu> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& ab) {
     ctx->save_for_backward({ab});
-    return forward_only(ab);
+    return gated_silu_forward(ab);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    return {backward_only(grads[0].contiguous(), ctx->get_saved_variables()[0])};
+    return {gated_silu_backward(grads[0].contiguous(), ctx->get_saved_variables()[0])};
   }
 };
 
@@ -84,7 +89,7 @@ struct GatedSilu : public torch::autograd::Function<GatedSilu> {
 
 at::Tensor gated_silu(const at::Tensor& ab) {
   const at::Tensor whole = ab.contiguous();
-  return needs_graph({whole}) ? GatedSilu::apply(whole) : forward_only(whole);
+  return needs_graph({whole}) ? GatedSilu::apply(whole) : gated_silu_forward(whole);
 }
 
 at::Tensor SwiGlu::operator()(const at::Tensor& x,
