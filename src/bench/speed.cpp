@@ -19,8 +19,10 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-double rounded(double value, double unit) {
-  return std::round(value / unit) * unit;
+// To so many decimals.
+double rounded(double value, int decimals) {
+  const double scale = std::pow(10.0, decimals);
+  return std::round(value * scale) / scale;
 }
 
 // Seconds of the phases that do the counted work; of the whole round when none is named.
@@ -100,17 +102,17 @@ nlohmann::ordered_json to_json(const SpeedReport& report, double tokens) {
   using Json = nlohmann::ordered_json;
   const double seconds = median(report.seconds), gflop = median(report.gflop);
   Json phases = Json::object(), all = Json::array();
-  for (const auto& [name, list] : report.phases) phases[name] = rounded(median(list), 1e-4);
-  for (const double value : report.seconds) all.push_back(rounded(value, 1e-4));
-  return {{"seconds_median", rounded(seconds, 1e-4)},
+  for (const auto& [name, list] : report.phases) phases[name] = rounded(median(list), 4);
+  for (const double value : report.seconds) all.push_back(rounded(value, 4));
+  return {{"seconds_median", rounded(seconds, 4)},
           {"seconds", all},
-          {"tokens_per_second", rounded(tokens / seconds, 0.1)},
+          {"tokens_per_second", rounded(tokens / seconds, 1)},
           {"phases_median", phases},
-          {"gemm_gflops", rounded(report.gemm_gflops, 0.1)},
-          {"model_gflop", rounded(gflop, 0.1)},
-          {"utilisation", rounded(median(report.utilisation), 1e-4)},
-          {"utilisation_whole", rounded(gflop / seconds / report.gemm_gflops, 1e-4)},
-          {"peak_rss_mib", rounded(report.peak_memory_mib, 1.0)}};
+          {"gemm_gflops", rounded(report.gemm_gflops, 1)},
+          {"model_gflop", rounded(gflop, 1)},
+          {"utilisation", rounded(median(report.utilisation), 4)},
+          {"utilisation_whole", rounded(gflop / seconds / report.gemm_gflops, 4)},
+          {"peak_rss_mib", rounded(report.peak_memory_mib, 0)}};
 }
 
 }  // namespace elf

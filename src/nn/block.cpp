@@ -19,11 +19,11 @@ at::Tensor tokens_of(const at::Tensor& x) {
   return x.reshape({-1, x.size(-1)});
 }
 
-// x W^T + b; [..., in] -> [..., out]
-at::Tensor project(const at::Tensor& x, const Linear& layer) {
+// x W^T; [..., in] -> [..., out]
+at::Tensor multiplied(const at::Tensor& x, const at::Tensor& weight) {
   std::vector<int64_t> sizes = x.sizes().vec();
-  sizes.back() = layer.weight.size(0);
-  return at::addmm(layer.bias, tokens_of(x), layer.weight.t()).view(sizes);
+  sizes.back() = weight.size(0);
+  return at::mm(tokens_of(x), weight.t()).view(sizes);
 }
 
 // x + y W^T + b: the product is added to where the sum already lies.
@@ -71,9 +71,11 @@ variable_list mix_backward(const at::Tensor& grad, const HeadsPass& heads, const
   return {swapped(dq).contiguous(), swapped(dk).contiguous(), swapped(dv).contiguous()};
 }
 
-HeadsPass heads_of(const at::Tensor& qkv, const Attention& attn, const RopeTable& rope, int64_t prefix) {
+// With `bias`, which is added to qkv on the way.
+HeadsPass heads_of(const at::Tensor& qkv, const Attention& attn, const RopeTable& rope, int64_t prefix,
+                   const at::Tensor& bias = {}) {
   const bool copy_v = is_short(qkv.size(1), qkv.size(2) / 3 / attn.num_heads);
-  return heads_forward(qkv, attn.q_norm, attn.k_norm, attn.num_heads, rope, prefix, copy_v);
+  return heads_forward(qkv, attn.q_norm, attn.k_norm, attn.num_heads, rope, prefix, copy_v, bias);
 }
 
 // x + attn(norm(x)), and what its way back keeps.
@@ -84,8 +86,8 @@ struct AttentionPass {
 
 AttentionPass attention_forward(const at::Tensor& x, const at::Tensor& norm, const Attention& attn,
                                 const RopeTable& rope, int64_t prefix) {
-  const at::Tensor qkv = project(rms_norm_forward(x, norm, kRmsNormEps).y, attn.qkv);
-  const Mixed mixed = mix(heads_of(qkv, attn, rope, prefix));
+  const at::Tensor qkv = multiplied(rms_norm_forward(x, norm, kRmsNormEps).y, attn.qkv.weight);
+  const Mixed mixed = mix(heads_of(qkv, attn, rope, prefix, attn.qkv.bias));
   return {project_onto(x, mixed.out.flatten(2), attn.proj), qkv, mixed};
 }
 
@@ -136,8 +138,8 @@ struct FeedPass {
 };
 
 FeedPass feed_forward(const at::Tensor& x, const at::Tensor& norm, const SwiGlu& mlp) {
-  const at::Tensor ab = project(rms_norm_forward(x, norm, kRmsNormEps).y, mlp.w12);
-  return {project_onto(x, gated_silu_forward(ab), mlp.w3), ab};
+  const at::Tensor ab = multiplied(rms_norm_forward(x, norm, kRmsNormEps).y, mlp.w12.weight);
+  return {project_onto(x, gated_silu_forward(ab, mlp.w12.bias), mlp.w3), ab};
 }
 
 struct FeedHalf : public torch::autograd::Function<FeedHalf> {

@@ -61,6 +61,11 @@ ELF_VECTOR_CLONES void norm_and_rotate(const float* __restrict x, const float* _
   }
 }
 
+// x += y
+ELF_VECTOR_CLONES void add_to(float* __restrict x, const float* __restrict y, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) x[i] += y[i];
+}
+
 // The gradient turned back (a rotation's transpose), then through the norm (see rms_norm.cpp); dw [dim] is
 // added to, g [dim] is scratch.
 ELF_VECTOR_CLONES void norm_and_rotate_backward(const float* __restrict grad, const float* __restrict x,
@@ -90,7 +95,8 @@ ELF_VECTOR_CLONES void norm_and_rotate_backward(const float* __restrict grad, co
 }  // namespace
 
 HeadsPass heads_forward(const at::Tensor& qkv, const at::Tensor& q_norm, const at::Tensor& k_norm,
-                        int64_t num_heads, const RopeTable& rope, int64_t prefix, bool copy_v) {
+                        int64_t num_heads, const RopeTable& rope, int64_t prefix, bool copy_v,
+                        const at::Tensor& bias) {
   const Layout layout(qkv, num_heads, rope, prefix);
   const std::vector<int64_t> sizes = layout.head_sizes();
   const auto options = qkv.options().requires_grad(false);
@@ -100,6 +106,8 @@ HeadsPass heads_forward(const at::Tensor& qkv, const at::Tensor& q_norm, const a
   HeadsPass result{at::empty(sizes, options), at::empty(sizes, options), v,
                    at::empty({layout.tokens, 2, layout.heads}, options)};
   const float* in = qkv.const_data_ptr<float>();
+  float* changed = bias.defined() ? qkv.data_ptr<float>() : nullptr;
+  const float* biases = bias.defined() ? bias.const_data_ptr<float>() : nullptr;
   const float* weights[2] = {q_norm.const_data_ptr<float>(), k_norm.const_data_ptr<float>()};
   float* outs[2] = {result.q.data_ptr<float>(), result.k.data_ptr<float>()};
   float* values = copy_v ? v.data_ptr<float>() : nullptr;
@@ -108,6 +116,7 @@ HeadsPass heads_forward(const at::Tensor& qkv, const at::Tensor& q_norm, const a
   parallel_for(layout.tokens, layout.piece(), [&](int64_t begin, int64_t end) {
     for (int64_t token = begin; token < end; ++token) {
       const float* row = in + token * 3 * width;
+      if (changed) add_to(changed + token * 3 * width, biases, 3 * width);
       const int64_t angles = layout.angles(token);
       const float *cos = angles < 0 ? nullptr : layout.cos + angles,
                   *sin = angles < 0 ? nullptr : layout.sin + angles;

@@ -27,8 +27,11 @@ struct HeadsPass {
   at::Tensor q, k, v;  // [B, S, N, d]; v a view into qkv unless copied
   at::Tensor inverse;  // [B S, 2, N] inverse root mean squares
 };
+// `bias` [3 H], when defined, is added to qkv in place, on the way: a product that need not add to what is
+// there is faster.
 HeadsPass heads_forward(const at::Tensor& qkv, const at::Tensor& q_norm, const at::Tensor& k_norm,
-                        int64_t num_heads, const RopeTable& rope, int64_t prefix, bool copy_v);
+                        int64_t num_heads, const RopeTable& rope, int64_t prefix, bool copy_v,
+                        const at::Tensor& bias = {});
 
 struct HeadGrads {
   at::Tensor qkv, q_norm, k_norm;
@@ -38,8 +41,8 @@ HeadGrads heads_backward(const at::Tensor& grad_q, const at::Tensor& grad_k, con
                          const at::Tensor& qkv, const at::Tensor& q_norm, const at::Tensor& k_norm,
                          const at::Tensor& inverse, int64_t num_heads, const RopeTable& rope, int64_t prefix);
 
-// ab [..., 2 I] -> [..., I], and back.
-at::Tensor gated_silu_forward(const at::Tensor& ab);
+// ab [..., 2 I] -> [..., I], and back. `bias` [2 I], when defined, is added to ab in place, on the way.
+at::Tensor gated_silu_forward(const at::Tensor& ab, const at::Tensor& bias = {});
 at::Tensor gated_silu_backward(const at::Tensor& grad, const at::Tensor& ab);
 
 }  // namespace elf::nn
