@@ -1,5 +1,5 @@
 #include "elf/app/tools.h"
 
 int main(int argc, char** argv) {
-  return elf::app::sample(argc, argv);
+  elf::app::leave(elf::app::sample(argc, argv));
 }

@@ -1,5 +1,5 @@
 #include "elf/app/tools.h"
 
 int main(int argc, char** argv) {
-  return elf::app::train(argc, argv);
+  elf::app::leave(elf::app::train(argc, argv));
 }

@@ -1,6 +1,7 @@
 #include "cli.h"
 
 #include "elf/base/error.h"
+#include "elf/tensor/block_cache.h"
 
 namespace elf::app {
 
@@ -8,6 +9,7 @@ int run(CLI::App& app, const CommonOptions& options, int argc, char** argv,
         const std::function<void()>& body) {
   return run_core(app, options, argc, argv, [&] {
     try {
+      use_block_cache();
       set_threads(options.threads);
       body();
     } catch (const c10::Error& error) {  // its own what() carries a stack trace

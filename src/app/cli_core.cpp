@@ -1,10 +1,14 @@
 #include "cli_core.h"
 
+#include <cstdio>
+#include <cstdlib>
 #include <iostream>
 
 #include "cli_errors.h"
+#include "elf/app/tools.h"
 #include "elf/base/error.h"
 #include "elf/base/log.h"
+#include "elf/base/sanitizers.h"
 #include "elf/version.h"
 
 namespace elf::app {
@@ -54,6 +58,17 @@ int run_core(CLI::App& app, const CoreOptions& options, int argc, char** argv,
     log_error(error.what());
   }
   return 1;
+}
+
+void leave(int exit_code) {
+  std::cout.flush();
+  std::cerr.flush();
+  std::fflush(nullptr);
+#ifdef ELF_SANITIZED
+  std::exit(exit_code);  // the leak check runs at exit
+#else
+  std::_Exit(exit_code);
+#endif
 }
 
 }  // namespace elf::app

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "elf/base/error.h"
+#include "elf/base/phases.h"
 #include "elf/flow/conditioning.h"
 #include "elf/flow/guidance.h"
 #include "elf/flow/interpolant.h"
@@ -82,6 +83,7 @@ DenoiserInput rows_of(const Noised& n, const at::Tensor& rows, const at::Tensor&
 // [B, L, D] what the network is told of its own prediction: x_u in the rows with the coin, else zero; the
 // clean condition at condition positions; in decode rows zero everywhere.
 at::Tensor self_condition(Denoiser& network, const Noised& n, const at::Tensor& coin_rows) {
+  const Phase phase("no_grad_forward");
   const at::NoGradGuard no_grad;
   const at::Tensor shown = n.cond.logical_and(n.decode.logical_not().unsqueeze(1));
   const at::Tensor half = pin_condition(at::zeros_like(n.x), n.x, shown);
@@ -132,6 +134,7 @@ Loss objective(Denoiser& network, const NetworkTraits& traits, const ObjectiveIn
     n.input.self_cond = self_condition(network, n, coin_rows);
     guided = traits.cfg_tokens && coin_rows.numel() > 0;
     if (guided && traits.dropout) {
+      const Phase phase("no_grad_forward");
       const at::NoGradGuard no_grad;
       x_c = at::zeros_like(n.x).index_copy(0, coin_rows,
                                            network.x_hat(rows_of(n, coin_rows, n.input.self_cond)));

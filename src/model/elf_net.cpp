@@ -66,10 +66,10 @@ void ElfNet::bind_weights() {
          named(block + ".norm2.weight"),
          {named.linear(block + ".attn.qkv"), named(block + ".attn.q_norm.weight"),
           named(block + ".attn.k_norm.weight"), named.linear(block + ".attn.proj"), config_.num_heads},
-         {named.linear(block + ".mlp.w12"), named.linear(block + ".mlp.w3")},
-         {}});
+         {named.linear(block + ".mlp.w12"), named.linear(block + ".mlp.w3")}});
+    block_weights_.emplace_back();
     for (const ParamRef& parameter : parameters_) {
-      if (parameter.name.starts_with(block + ".")) blocks_.back().weights.push_back(parameter.tensor);
+      if (parameter.name.starts_with(block + ".")) block_weights_.back().push_back(parameter.tensor);
     }
   }
   final_norm_ = named("final_layer.norm_final.weight");
@@ -155,14 +155,17 @@ at::Tensor ElfNet::run_blocks(at::Tensor x, int64_t prefix, const at::Tensor& ke
       const Bfloat16Scope again(in.device().type(), bfloat16_blocks_);
       return run_block(i, in, prefix, key_mask, key ? &*key : nullptr);
     };
-    x = nn::recomputed(block, x, blocks_[i].weights);
+    x = nn::recomputed(block, x, block_weights_[i]);
   }
   return x;
 }
 
 at::Tensor ElfNet::run_block(int64_t index, const at::Tensor& x, int64_t prefix, const at::Tensor& key_mask,
                              const nn::DropoutKey* dropout) {
-  const Block& block = blocks_[index];
+  const nn::Block& block = blocks_[index];
+  const bool fused =
+      dropout == nullptr && !bfloat16_blocks_ && !key_mask.defined() && nn::serves_fused_block(x);
+  if (fused && !trace_) return nn::fused_block(block, x, rope_, prefix);
   const bool drops = dropout != nullptr && config_.depth / 4 <= index && index < config_.depth / 4 * 3;
   const auto drop = [&](const at::Tensor& value, nn::DropoutSite site) {
     return drops ? nn::dropout(value, config_.dropout, *dropout, index, site) : value;
@@ -175,7 +178,8 @@ at::Tensor ElfNet::run_block(int64_t index, const at::Tensor& x, int64_t prefix,
   const at::Tensor normed2 = nn::rms_norm(middle, block.norm2);
   const at::Tensor fed =
       block.mlp(normed2, [&](const at::Tensor& product) { return drop(product, nn::DropoutSite::kSwiGlu); });
-  at::Tensor out = middle + fed;
+  at::Tensor out =
+      fused ? nn::fused_block(block, x, rope_, prefix) : middle + fed;  // tracing changes nothing
   record(name + ".norm1", normed);
   record(name + ".attn", attended);
   record(name + ".norm2", normed2);

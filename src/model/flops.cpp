@@ -17,11 +17,17 @@ RowFlops forward_flops(const ModelConfig& model, int64_t length, bool self_cond)
           .decode_head = 2 * data * (hidden * latent + latent * static_cast<double>(model.vocab_size))};
 }
 
+double step_flops(const ModelConfig& model, bool self_cond, const StepRows& rows, int64_t length) {
+  const RowFlops row = forward_flops(model, length, self_cond);
+  return 3 * (rows.all * row.trunk + (rows.all - rows.decode) * row.denoise_head +
+              rows.decode * row.decode_head) +
+         rows.coin * (row.trunk + row.denoise_head);
+}
+
 double training_flops(const ModelConfig& model, const FlowConfig& flow, int64_t length) {
-  const RowFlops row = forward_flops(model, length, flow.self_cond_prob > 0);
-  const double denoise = 1 - flow.decoder_prob;
-  return 3 * (row.trunk + denoise * row.denoise_head + flow.decoder_prob * row.decode_head) +
-         denoise * flow.self_cond_prob * (row.trunk + row.denoise_head);
+  const bool self_cond = flow.self_cond_prob > 0;
+  const StepRows expected{1, flow.decoder_prob, (1 - flow.decoder_prob) * flow.self_cond_prob};
+  return step_flops(model, self_cond, expected, length);
 }
 
 }  // namespace elf

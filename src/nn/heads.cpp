@@ -10,6 +10,7 @@
 #include "elf/nn/rms_norm.h"
 #include "elf/tensor/parallel.h"
 #include "kernels.h"
+#include "passes.h"
 
 namespace elf::nn {
 namespace {
@@ -60,6 +61,11 @@ ELF_VECTOR_CLONES void norm_and_rotate(const float* __restrict x, const float* _
   }
 }
 
+// x += y
+ELF_VECTOR_CLONES void add_to(float* __restrict x, const float* __restrict y, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) x[i] += y[i];
+}
+
 // The gradient turned back (a rotation's transpose), then through the norm (see rms_norm.cpp); dw [dim] is
 // added to, g [dim] is scratch.
 ELF_VECTOR_CLONES void norm_and_rotate_backward(const float* __restrict grad, const float* __restrict x,
@@ -86,26 +92,31 @@ ELF_VECTOR_CLONES void norm_and_rotate_backward(const float* __restrict grad, co
   }
 }
 
-struct HeadsAndInverse {
-  at::Tensor q, k, v;  // [B, S, N, d]
-  at::Tensor inverse;  // [B S, 2, N] inverse root mean squares
-};
+}  // namespace
 
-HeadsAndInverse forward_cpu(const at::Tensor& qkv, const at::Tensor& q_norm, const at::Tensor& k_norm,
-                            const Layout& layout) {
+HeadsPass heads_forward(const at::Tensor& qkv, const at::Tensor& q_norm, const at::Tensor& k_norm,
+                        int64_t num_heads, const RopeTable& rope, int64_t prefix, bool copy_v,
+                        const at::Tensor& bias) {
+  const Layout layout(qkv, num_heads, rope, prefix);
   const std::vector<int64_t> sizes = layout.head_sizes();
   const auto options = qkv.options().requires_grad(false);
-  HeadsAndInverse result{at::empty(sizes, options), at::empty(sizes, options), at::empty(sizes, options),
-                         at::empty({layout.tokens, 2, layout.heads}, options)};
+  const at::Tensor v =
+      copy_v ? at::empty(sizes, options)
+             : qkv.narrow(-1, 2 * layout.width(), layout.width()).unflatten(-1, {layout.heads, layout.dim});
+  HeadsPass result{at::empty(sizes, options), at::empty(sizes, options), v,
+                   at::empty({layout.tokens, 2, layout.heads}, options)};
   const float* in = qkv.const_data_ptr<float>();
+  float* changed = bias.defined() ? qkv.data_ptr<float>() : nullptr;
+  const float* biases = bias.defined() ? bias.const_data_ptr<float>() : nullptr;
   const float* weights[2] = {q_norm.const_data_ptr<float>(), k_norm.const_data_ptr<float>()};
   float* outs[2] = {result.q.data_ptr<float>(), result.k.data_ptr<float>()};
-  float* values = result.v.data_ptr<float>();
+  float* values = copy_v ? v.data_ptr<float>() : nullptr;
   float* inverse = result.inverse.data_ptr<float>();
   const int64_t width = layout.width();
   parallel_for(layout.tokens, layout.piece(), [&](int64_t begin, int64_t end) {
     for (int64_t token = begin; token < end; ++token) {
       const float* row = in + token * 3 * width;
+      if (changed) add_to(changed + token * 3 * width, biases, 3 * width);
       const int64_t angles = layout.angles(token);
       const float *cos = angles < 0 ? nullptr : layout.cos + angles,
                   *sin = angles < 0 ? nullptr : layout.sin + angles;
@@ -113,23 +124,22 @@ HeadsAndInverse forward_cpu(const at::Tensor& qkv, const at::Tensor& q_norm, con
         norm_and_rotate(row + part * width, weights[part], cos, sin, layout.heads, layout.dim,
                         outs[part] + token * width, inverse + (token * 2 + part) * layout.heads);
       }
-      std::copy_n(row + 2 * width, width, values + token * width);
+      if (copy_v) std::copy_n(row + 2 * width, width, values + token * width);
     }
   });
   return result;
 }
 
-struct HeadGrads {
-  at::Tensor qkv, q_norm, k_norm;
-};
-
-HeadGrads backward_cpu(const variable_list& grads, const at::Tensor& qkv, const at::Tensor& q_norm,
-                       const at::Tensor& k_norm, const at::Tensor& inverses, const Layout& layout) {
+HeadGrads heads_backward(const at::Tensor& grad_q, const at::Tensor& grad_k, const at::Tensor& grad_v,
+                         const at::Tensor& qkv, const at::Tensor& q_norm, const at::Tensor& k_norm,
+                         const at::Tensor& inverses, int64_t num_heads, const RopeTable& rope,
+                         int64_t prefix) {
+  const Layout layout(qkv, num_heads, rope, prefix);
   const int64_t piece = layout.piece(), pieces = (layout.tokens + piece - 1) / piece;
   const int64_t width = layout.width(), dim = layout.dim;
   at::Tensor grad_qkv = at::empty_like(qkv), grad_norm = at::zeros({pieces, 2, dim}, qkv.options());
-  const float* g[3] = {grads[0].const_data_ptr<float>(), grads[1].const_data_ptr<float>(),
-                       grads[2].const_data_ptr<float>()};
+  const float* g[3] = {grad_q.const_data_ptr<float>(), grad_k.const_data_ptr<float>(),
+                       grad_v.const_data_ptr<float>()};
   const float* in = qkv.const_data_ptr<float>();
   const float* weights[2] = {q_norm.const_data_ptr<float>(), k_norm.const_data_ptr<float>()};
   const float* inverse = inverses.const_data_ptr<float>();
@@ -155,12 +165,14 @@ HeadGrads backward_cpu(const variable_list& grads, const at::Tensor& qkv, const 
   return {grad_qkv, norm_sum.select(0, 0), norm_sum.select(0, 1)};
 }
 
+namespace {
+
 struct MakeHeads : public torch::autograd::Function<MakeHeads> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& qkv, const at::Tensor& q_norm,
                                const at::Tensor& k_norm, int64_t num_heads, const at::Tensor& cos,
                                const at::Tensor& sin, int64_t prefix) {
-    const HeadsAndInverse heads =
-        forward_cpu(qkv, q_norm, k_norm, Layout(qkv, num_heads, {cos, sin}, prefix));
+    const HeadsPass heads =
+        heads_forward(qkv, q_norm, k_norm, num_heads, {cos, sin}, prefix, /*copy_v=*/true);
     ctx->save_for_backward({qkv, q_norm, k_norm, heads.inverse, cos, sin});
     ctx->saved_data["num_heads"] = num_heads;
     ctx->saved_data["prefix"] = prefix;
@@ -168,10 +180,10 @@ struct MakeHeads : public torch::autograd::Function<MakeHeads> {
   }
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const variable_list saved = ctx->get_saved_variables();
-    const Layout layout(saved[0], ctx->saved_data["num_heads"].toInt(), {saved[4], saved[5]},
-                        ctx->saved_data["prefix"].toInt());
     for (at::Tensor& grad : grads) grad = grad.contiguous();
-    const HeadGrads result = backward_cpu(grads, saved[0], saved[1], saved[2], saved[3], layout);
+    const HeadGrads result = heads_backward(grads[0], grads[1], grads[2], saved[0], saved[1], saved[2],
+                                            saved[3], ctx->saved_data["num_heads"].toInt(),
+                                            {saved[4], saved[5]}, ctx->saved_data["prefix"].toInt());
     const at::Tensor none;
     return {result.qkv, result.q_norm, result.k_norm, none, none, none, none};
   }
@@ -191,7 +203,7 @@ Heads make_heads(const at::Tensor& qkv, const at::Tensor& q_norm, const at::Tens
     return {heads_first(out[0]), heads_first(out[1]), heads_first(out[2])};
   }
   const at::Tensor whole = qkv.contiguous();
-  const HeadsAndInverse out = forward_cpu(whole, q_norm, k_norm, Layout(whole, num_heads, rope, prefix));
+  const HeadsPass out = heads_forward(whole, q_norm, k_norm, num_heads, rope, prefix, /*copy_v=*/false);
   return {heads_first(out.q), heads_first(out.k), heads_first(out.v)};
 }
 

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "elf/base/sanitizers.h"
+
 namespace elf::nn {
 
 // Rows of one piece of a parallel loop: enough work to pay for waking a thread. It depends on the width only,
@@ -20,14 +22,6 @@ inline int64_t rows_per_piece(int64_t width) {
 // program starts. Products and sums may be fused on some and not on others: numbers are bitwise reproducible
 // on one kind of machine, like those of the matrix products.
 // The choice is made before a sanitizer is set up, so that there is one version under sanitizers.
-#if defined(__SANITIZE_ADDRESS__)
-#define ELF_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
-    __has_feature(undefined_behavior_sanitizer)
-#define ELF_SANITIZED 1
-#endif
-#endif
 #if defined(__x86_64__) && !defined(ELF_SANITIZED)
 #define ELF_VECTOR_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
 #else

@@ -117,9 +117,10 @@ Sizes sizes_of(const at::Tensor& tokens_first) {
   return {tokens_first.size(0), tokens_first.size(1), tokens_first.size(2), tokens_first.size(3)};
 }
 
-// q, k, v [B, S, N, d] contiguous -> out [B, S, N, d], weights [B N, S, S]
-std::pair<at::Tensor, at::Tensor> forward_only(const at::Tensor& q, const at::Tensor& k,
-                                               const at::Tensor& v) {
+}  // namespace
+
+std::pair<at::Tensor, at::Tensor> short_attention_forward(const at::Tensor& q, const at::Tensor& k,
+                                                          const at::Tensor& v) {
   const Sizes s = sizes_of(q);
   const auto options = q.options().requires_grad(false);
   at::Tensor out = at::empty(q.sizes(), options),
@@ -138,7 +139,10 @@ std::pair<at::Tensor, at::Tensor> forward_only(const at::Tensor& q, const at::Te
   return {out, weights};
 }
 
-variable_list backward_only(const at::Tensor& grad, const variable_list& saved) {
+std::vector<at::Tensor> short_attention_backward(const at::Tensor& grad, const at::Tensor& q,
+                                                 const at::Tensor& k, const at::Tensor& v,
+                                                 const at::Tensor& weights) {
+  const variable_list saved{q, k, v, weights};
   const Sizes s = sizes_of(saved[0]);
   variable_list grads{at::empty_like(saved[0]), at::empty_like(saved[0]), at::empty_like(saved[0])};
   const float* in[4];
@@ -157,29 +161,37 @@ variable_list backward_only(const at::Tensor& grad, const variable_list& saved) 
   return grads;
 }
 
+namespace {
+
 struct ShortAttention : public torch::autograd::Function<ShortAttention> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k,
                             const at::Tensor& v) {
-    auto [out, weights] = forward_only(q, k, v);
+    auto [out, weights] = short_attention_forward(q, k, v);
     ctx->save_for_backward({q, k, v, weights});
     return out;
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    return backward_only(grads[0].contiguous(), ctx->get_saved_variables());
+    const variable_list saved = ctx->get_saved_variables();
+    return short_attention_backward(grads[0].contiguous(), saved[0], saved[1], saved[2], saved[3]);
   }
 };
 
 }  // namespace
 
+bool is_short(int64_t length, int64_t head_dim) {
+  return length > 0 && length <= kLongest && head_dim % kWide == 0;
+}
+
 bool serves_short_attention(const at::Tensor& q) {
-  return on_cpu_in_float(q) && q.size(2) > 0 && q.size(2) <= kLongest && q.size(3) % kWide == 0;
+  return on_cpu_in_float(q) && is_short(q.size(2), q.size(3));
 }
 
 at::Tensor short_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
   const auto tokens_first = [](const at::Tensor& x) { return x.transpose(1, 2).contiguous(); };
   const at::Tensor q_BSNd = tokens_first(q), k_BSNd = tokens_first(k), v_BSNd = tokens_first(v);
-  const at::Tensor out = needs_graph({q_BSNd, k_BSNd, v_BSNd}) ? ShortAttention::apply(q_BSNd, k_BSNd, v_BSNd)
-                                                               : forward_only(q_BSNd, k_BSNd, v_BSNd).first;
+  const at::Tensor out = needs_graph({q_BSNd, k_BSNd, v_BSNd})
+                             ? ShortAttention::apply(q_BSNd, k_BSNd, v_BSNd)
+                             : short_attention_forward(q_BSNd, k_BSNd, v_BSNd).first;
   return out.flatten(2);
 }
 

@@ -23,8 +23,7 @@ void Ema::update() {
   const double k = static_cast<double>(++updates_);
   const double decay = warmup_ ? std::min(decay_, (1.0 + k) / (10.0 + k)) : decay_;
   if (weights_.empty()) return;
-  at::_foreach_mul_(average_list_, decay);
-  at::_foreach_add_(average_list_, weights_, 1.0 - decay);
+  at::_foreach_lerp_(average_list_, weights_, 1.0 - decay);
 }
 
 void Ema::load(const TensorMap& averages, int64_t updates) {

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <dlfcn.h>
 
 #include <filesystem>
@@ -59,6 +60,17 @@ at::Device device_of_process(const std::string& name, int64_t local_rank) {
 
 void set_threads(int count) {
   if (count > 0) at::set_num_threads(count);
+}
+
+void synchronize(at::Device device) {
+  if (device.is_cuda()) at::detail::getCUDAHooks().deviceSynchronize(device.index());
+}
+
+double peak_device_memory_mib(at::Device device) {
+  if (!device.is_cuda()) return 0;
+  const auto statistics = c10::getDeviceAllocator(device.type())->getDeviceStats(device.index());
+  constexpr size_t kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  return static_cast<double>(statistics.allocated_bytes[kAll].peak) / (1024.0 * 1024.0);
 }
 
 }  // namespace elf

@@ -1,10 +1,14 @@
 #include "elf/tensor/safetensors.h"
 
 #include <ATen/ATen.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -76,6 +80,44 @@ Entry parse_entry(const std::string& name, const json& value, const std::string&
   } catch (const json::exception&) {
     usage_error(where, ": expected {dtype, shape, data_offsets}");
   }
+}
+
+// A whole file in memory: pages are read when they are touched, and are copied when they are written to.
+class Mapping {
+ public:
+  Mapping(const std::string& file, uint64_t size) : size_(size) {
+    const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) environment_error(file, ": cannot be read: ", std::strerror(errno));
+    void* start = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor, 0);
+    const int problem = errno;
+    ::close(descriptor);
+    if (start == MAP_FAILED) environment_error(file, ": cannot be mapped: ", std::strerror(problem));
+    start_ = static_cast<char*>(start);
+  }
+  ~Mapping() { ::munmap(start_, size_); }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  char* at(uint64_t offset) const { return start_ + offset; }
+
+ private:
+  char* start_ = nullptr;
+  uint64_t size_;
+};
+
+// The tensor where it lies in the file, which stays mapped as long as the tensor lives; a copy where another
+// program wrote it to an address that its dtype cannot be read at.
+at::Tensor mapped_tensor(const Entry& entry, const std::shared_ptr<const Mapping>& mapping,
+                         uint64_t first_byte) {
+  const auto options = at::TensorOptions().dtype(entry.dtype);
+  if (entry.end == entry.begin) return at::empty(entry.shape, options);
+  char* data = mapping->at(first_byte + entry.begin);
+  if (reinterpret_cast<uintptr_t>(data) % c10::elementSize(entry.dtype) == 0)
+    return at::from_blob(
+        data, entry.shape, [mapping](void*) {}, options);
+  at::Tensor copy = at::empty(entry.shape, options);
+  std::memcpy(copy.data_ptr(), data, entry.end - entry.begin);
+  return copy;
 }
 
 json parse_header(const std::string& text, const std::string& file) {
@@ -176,17 +218,11 @@ TensorMap read_safetensors(const fs::path& path) {
 }
 
 TensorMap read_safetensors(const fs::path& path, Metadata& metadata) {
-  OpenSafetensors open = open_safetensors(path, metadata);
-  open.in.seekg(static_cast<std::streamoff>(open.data));
+  const OpenSafetensors open = open_safetensors(path, metadata);
+  const auto mapped = std::make_shared<const Mapping>(open.file, fs::file_size(path));
   TensorMap tensors;
-  for (const Entry& entry : open.entries) {
-    at::Tensor tensor = at::empty(entry.shape, at::TensorOptions().dtype(entry.dtype));
-    if (entry.end > entry.begin)
-      open.in.read(static_cast<char*>(tensor.data_ptr()),
-                   static_cast<std::streamsize>(entry.end - entry.begin));
-    if (!open.in) environment_error(open.file, ": reading tensor '", entry.name, "' failed");
-    tensors.emplace(entry.name, std::move(tensor));
-  }
+  for (const Entry& entry : open.entries)
+    tensors.emplace(entry.name, mapped_tensor(entry, mapped, open.data));
   return tensors;
 }
 

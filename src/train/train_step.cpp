@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "elf/base/phases.h"
 #include "elf/optim/grad_clip.h"
 #include "faults.h"
 
@@ -61,9 +62,10 @@ StepReport train_step(Learner& learner, const StepInput& input) {
     Loss loss = learner.objective.loss(batch, input.step, whole[kWeight]);
     if (fault_at("nan_loss", input.step + 1)) loss = spoilt(loss);
     sums.push_back(row_of(loss));
-    learner.sync.backward(loss.total, sums.size() == input.batches.size());
+    in_phase("backward", [&] { learner.sync.backward(loss.total, sums.size() == input.batches.size()); });
   }
-  const at::Tensor norm = clip_gradients(parameters, learner.grad_clip);
+  const at::Tensor norm =
+      in_phase("optimiser", [&] { return clip_gradients(parameters, learner.grad_clip); });
 
   const at::Tensor rows = at::stack(sums);
   const at::Tensor read =
@@ -85,8 +87,8 @@ StepReport train_step(Learner& learner, const StepInput& input) {
                     .stop = total[kColumns + 1] > 0};
   report.finite = std::isfinite(report.loss) && total[kColumns] == 0;
   if (report.finite) {
-    learner.optimizer.step(input.lr);
-    learner.ema.update();
+    in_phase("optimiser", [&] { learner.optimizer.step(input.lr); });
+    in_phase("ema", [&] { learner.ema.update(); });
   } else {
     report.bad_rows = rows_not_finite(learner.ranks, input.batches, table);
   }

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "elf/base/phases.h"
 #include "elf/data/masks.h"
 #include "elf/model/model_dir.h"
 
@@ -39,10 +40,13 @@ Loss FlowObjective::loss(const Batch& host_batch, int64_t step, double whole) {
   if (config_.model.dropout > 0)
     network_.set_dropout(nn::DropoutKey{config_.train.seed, step, host_batch.samples});
   const Batch batch = to(host_batch, device);
-  const StepDraws draws = to(draws_(host_batch, step), device);
-  const ObjectiveInput input{encode_batch(codec_, batch, draws.label_drop), batch.ids, batch.valid_mask,
-                             batch.cond_mask};
-  return objective(network_, Model::network_traits(config_), input, draws, config_.flow, whole);
+  const StepDraws draws = in_phase("data", [&] { return to(draws_(host_batch, step), device); });
+  const at::Tensor latents =
+      in_phase("encoder", [&] { return encode_batch(codec_, batch, draws.label_drop); });
+  const ObjectiveInput input{latents, batch.ids, batch.valid_mask, batch.cond_mask};
+  return in_phase("forward", [&] {
+    return objective(network_, Model::network_traits(config_), input, draws, config_.flow, whole);
+  });
 }
 
 std::unique_ptr<TrainingObjective> make_training_objective(const RunConfig& config, ElfNet& network,

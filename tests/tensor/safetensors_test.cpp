@@ -99,5 +99,26 @@ TEST_F(Safetensors, RefusesDamage) {
   EXPECT_THAT(refusal(folder_ / "none.safetensors"), HasSubstr("no such file"));
 }
 
+TEST_F(Safetensors, TensorsOutliveTheFileAndWritingToThemDoesNotReachIt) {
+  write_safetensors(path_, {{"a", at::arange(4, at::kFloat)}});
+  const TensorMap first = read_safetensors(path_);
+  at::Tensor(first.at("a")).add_(1);
+  EXPECT_TRUE(at::equal(read_safetensors(path_).at("a"), at::arange(4, at::kFloat)));
+  write_safetensors(path_, {{"a", at::zeros({4})}});  // replaced, not overwritten
+  EXPECT_TRUE(at::equal(first.at("a"), at::arange(1, 5, at::kFloat)));
+  fs::remove(path_);
+  EXPECT_TRUE(at::equal(first.at("a"), at::arange(1, 5, at::kFloat)));
+}
+
+TEST_F(Safetensors, TensorsAtOddAddressesAreRead) {
+  for (const std::string& blanks : {"", " ", "  ", "   "}) {
+    file_with(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})" + blanks, 8);
+    const TensorMap read = read_safetensors(path_);
+    const at::Tensor bytes = read.at("a").view(at::kByte);
+    EXPECT_TRUE(at::equal(bytes, at::ones({8}, at::kByte))) << blanks.size();
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(read.at("a").data_ptr()) % 4, 0u);
+  }
+}
+
 }  // namespace
 }  // namespace elf

@@ -12,10 +12,9 @@
 
 #include "elf/config/model_config.h"
 #include "elf/flow/denoiser.h"
-#include "elf/nn/attention.h"
+#include "elf/nn/block.h"
 #include "elf/nn/dropout.h"
 #include "elf/nn/linear.h"
-#include "elf/nn/swiglu.h"
 #include "elf/nn/timestep_embedder.h"
 #include "elf/optim/parameters.h"
 #include "elf/tensor/safetensors.h"
@@ -74,13 +73,6 @@ class ElfNet : public Denoiser {
   void set_trace(TensorMap* trace) { trace_ = trace; }
 
  private:
-  struct Block {
-    at::Tensor norm1, norm2;
-    nn::Attention attn;
-    nn::SwiGlu mlp;
-    std::vector<at::Tensor> weights;  // all of the above
-  };
-
   void bind_weights();
   void check(const DenoiserInput& input) const;
   std::vector<at::Tensor> prefix_tokens(const DenoiserInput& input);
@@ -95,7 +87,8 @@ class ElfNet : public Denoiser {
   nn::Linear self_cond_proj_, text_proj1_, text_proj2_;
   nn::TimestepEmbedder t_embedder_, w_embedder_;
   at::Tensor t_tokens_, w_tokens_, mode_tokens_;  // [1, n, H]; undefined where n is 0
-  std::vector<Block> blocks_;
+  std::vector<nn::Block> blocks_;
+  std::vector<std::vector<at::Tensor>> block_weights_;  // all of each block
   at::Tensor final_norm_;
   nn::Linear final_linear_;
   at::Tensor proj_kernel_, proj_bias_, unembed_kernel_, unembed_bias_;

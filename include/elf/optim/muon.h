@@ -7,14 +7,10 @@
 #include <vector>
 
 #include "elf/dist/ranks.h"
+#include "elf/optim/newton_schulz.h"
 #include "elf/optim/optimizer.h"
 
 namespace elf {
-
-// x [..., R, C] f32 -> the same shape: quintic Newton-Schulz iterations with (3.4445, -4.7750, 2.0315) on x /
-// (|x|_F + 1e-8), taken over the shorter side. Singular values end near 1 (in about [0.7, 1.2]), zero stays
-// zero.
-at::Tensor newton_schulz(const at::Tensor& x, int64_t iterations = 5);
 
 class Muon final : public Optimizer {
  public:
@@ -26,18 +22,35 @@ class Muon final : public Optimizer {
   void apply(double lr, int64_t k) override;
 
  private:
-  // Matrices of one shape and one pair of fans, worked on as one batch: far fewer and larger products.
+  // Matrices of one shape and one pair of fans. Their momenta are one tensor, so that small ones can be
+  // worked on as one batch.
   struct Group {
     ParamList params;
     std::vector<at::Tensor> tensors;
     at::Tensor momentum;  // [n, R, C]
     double scale;         // sqrt(max(1, fan_out / fan_in))
   };
+  // One matrix of a group.
+  struct Item {
+    const Group* group;
+    int64_t index;
+    double cost;
+  };
+  // The factors of momentum and gradient in u, and the learning rate.
+  struct Rates {
+    double of_momentum, of_gradient, lr;
+  };
+
   // NewtonSchulz of look_ahead [n, R, C], each matrix on one rank. `turn` says where the first part goes, so
   // that groups of few matrices do not all fall to the first rank.
   at::Tensor orthogonalised(const at::Tensor& look_ahead, int64_t turn) const;
+  void update_batch(const Group& group, const Rates& rates, int64_t turn) const;
+  void update_one(const Item& item, const Rates& rates) const;
 
   std::vector<Group> groups_;
+  std::vector<const Group*>
+      batches_;              // on a GPU, of small matrices, or divided among ranks: a group at a time
+  std::vector<Item> items_;  // the others, a matrix a thread, the dearest first
   double momentum_;
   Ranks* ranks_;
 };

@@ -19,4 +19,10 @@ at::Device device_of_process(const std::string& name, int64_t local_rank);
 // Threads of one operation; 0 = as many as there are cores. Call before the first tensor operation.
 void set_threads(int count);
 
+// Waits until the device has done what it was given; nothing on the CPU.
+void synchronize(at::Device device);
+
+// Most memory that tensors held at once on a CUDA device, in MiB; 0 on the CPU.
+double peak_device_memory_mib(at::Device device);
+
 }  // namespace elf

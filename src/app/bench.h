@@ -1,0 +1,18 @@
+// The subcommands of elf-bench; each add_... function declares its arguments on `app` and puts what it does
+// into `commands` under the subcommand's name.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "cli.h"
+
+namespace elf::app {
+
+using BenchCommands = std::map<std::string, std::function<void(const CommonOptions&)>>;
+
+void add_speed_command(CLI::App& app, BenchCommands& commands);  // src/app/bench_speed.cpp
+
+}  // namespace elf::app

@@ -1,0 +1,5 @@
+#include "elf/app/tools.h"
+
+int main(int argc, char** argv) {
+  elf::app::leave(elf::app::bench(argc, argv));
+}
