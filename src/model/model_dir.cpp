@@ -105,6 +105,10 @@ Model load_model(const fs::path& path, at::Device device, Weights weights) {
   return model;
 }
 
+TensorMap load_weights(const fs::path& path, Weights weights) {
+  return read_safetensors(find_model(path, weights).weights_file);
+}
+
 void write_model_parts(const fs::path& folder, const RunConfig& config) {
   fs::create_directories(folder);
   RunConfig stored = config;

@@ -10,6 +10,7 @@
 #include "elf/base/error.h"
 #include "elf/base/log.h"
 #include "elf/data/loader.h"
+#include "elf/model/model_dir.h"
 #include "elf/optim/lr_schedule.h"
 #include "elf/train/run_state.h"
 #include "elf/train/train_step.h"
@@ -158,6 +159,8 @@ void Trainer::Implementation::initialise_weights() {
   }
   require_tokenizer(*codec_, config_.latents.path, plan_.tokenizer->hash(), plan_.tokenizer->size());
   network_.initialise(config_.train.seed);
+  if (!config_.train.init_from.empty())
+    network_.load(load_weights(config_.train.init_from), config_.train.init_from);
 }
 
 void Trainer::Implementation::resume() {

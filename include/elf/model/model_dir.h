@@ -40,6 +40,9 @@ struct Model {
 // do not fit each other.
 Model load_model(const std::filesystem::path& path, at::Device device, Weights weights = Weights::kEma);
 
+// The weights alone of such a place. Throws Error (usage).
+TensorMap load_weights(const std::filesystem::path& path, Weights weights = Weights::kEma);
+
 // Copies tokenizer, latent source and statistics of `config` into `folder` and writes config.yaml there,
 // pointing at the copies. `config` must be resolved. Used for run folders and model directories. Throws
 // Error.
