@@ -23,8 +23,6 @@ class TrainingObjective {
   // What a micro-batch counts in the average over the step: its loss positions, say, or its rows. Batches are
   // on the CPU.
   virtual double weight(const Batch& batch) const = 0;
-  // The same if no position were padding or condition: what the pad fraction is a share of.
-  virtual double full_weight(const Batch& batch) const { return static_cast<double>(batch.ids.numel()); }
 
   // The loss of a micro-batch of optimiser step `step`. `whole` is the weight of the whole step, over
   // micro-batches and ranks; it divides the terms, so that the totals of all micro-batches add up to the
