@@ -60,6 +60,8 @@ DistillationObjective::DistillationObjective(ElfNet& network, LatentCodec& codec
   require_equal(config_.distillation.teacher, "the tokenizer's hash", teacher_.tokenizer->hash(),
                 tokenizer.hash());
   for (const ParamRef& parameter : teacher_.network->parameters()) parameter.tensor.requires_grad_(false);
+  const bool cuda = network.parameters().front().tensor.is_cuda();  // as the trainer runs the student
+  teacher_.network->set_bfloat16_blocks(cuda && config_.train.precision != Precision::kFloat32);
 }
 
 double DistillationObjective::weight(const Batch& batch) const {
