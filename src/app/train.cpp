@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli.h"
+#include "distill.h"
 #include "elf/app/tools.h"
 #include "elf/base/error.h"
 #include "elf/base/files.h"
@@ -115,6 +116,18 @@ TrainOutcome train_on(const RunPlan& plan, const Options& options) {
   }
 }
 
+// All rounds, then their table, which the first rank makes. False: stopped before the end.
+bool distil(const RunConfig& config, const Options& options) {
+  const auto train = [&](const RunConfig& round) { return !train_on(plan_run(round), options).stopped; };
+  if (!train_rounds(config, train)) return false;
+  const Launch launch = read_launch();
+  if (launch.rank == 0 && config.distillation.eval_samples > 0) {
+    const at::Device device = device_of_process(options.common.device_name, launch.local_rank);
+    std::cout << evaluate_rounds(config, device) << std::flush;
+  }
+  return true;
+}
+
 // The command line without what --verify-resume sets itself.
 std::vector<std::string> arguments_for_children(int argc, char** argv) {
   std::vector<std::string> arguments;
@@ -170,12 +183,14 @@ int train(int argc, char** argv) {
     if (options.config.empty())
       usage_error("--config FILE is missing; configs/ holds examples, --help-config lists the keys");
     if (!options.out.empty()) options.assignments.push_back("train.out=" + options.out);
-    const RunPlan plan = plan_run(load_run_config(options.config, options.assignments), options.dry_run);
-    if (options.dry_run) return print_plan(plan, options.json);
+    const RunConfig config = load_run_config(options.config, options.assignments);
+    if (options.dry_run) return print_plan(plan_run(config, true), options.json);
     if (app.count("--verify-resume") > 0) {
-      unequal = !verify(plan, options, argc, argv);
+      unequal = !verify(plan_run(config), options, argc, argv);
+    } else if (config.train.objective == TrainObjective::kDistillation) {
+      stopped = !distil(config, options);
     } else {
-      stopped = train_on(plan, options).stopped;
+      stopped = train_on(plan_run(config), options).stopped;
     }
   });
   if (code != 0) return code;

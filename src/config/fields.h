@@ -67,6 +67,9 @@ void fields(V& v, ModelConfig& c) {
     "prefix tokens that carry the self-condition guidance scale w; 0 = the network has no such input");
   v("num_model_mode_tokens", c.num_model_mode_tokens, between(0, 1024),
     "prefix tokens that carry denoise or decode mode");
+  v("prediction", c.prediction, any(),
+    "what the denoise head gives: the latents, the velocity x - noise, or the noise; the loss is in "
+    "velocities for all three");
   v("dropout", c.dropout, from_below(0, 1), "probability in the middle blocks; 0 in all published runs");
 }
 
@@ -142,6 +145,10 @@ void fields(V& v, OptimizerConfig& c) {
 
 template <class V>
 void fields(V& v, TrainConfig& c) {
+  v("objective", c.objective, any(), "flow: learn from data; distillation: learn few steps from a teacher");
+  v("init_from", c.init_from, path(),
+    "run, checkpoint or model directory whose averaged weights are the first ones; empty = random, or the "
+    "teacher's");
   v("out", c.out, any(), "run folder, relative to the working directory");
   v("seed", c.seed, at_least(0), "all randomness follows from it");
   v("global_batch_size", c.global_batch_size, between(1, kMostRows), "rows of one optimiser step");
@@ -214,6 +221,26 @@ void fields(V& v, SamplingConfig& c) {
 }
 
 template <class V>
+void fields(V& v, DistillationConfig& c) {
+  v("teacher", c.teacher, path(),
+    "run, checkpoint or model directory; its averaged weights teach every round");
+  v("student_steps", c.student_steps, at_least(1),
+    "one round each, in a folder of its own; a round starts from the one before. One round alone is "
+    "train.out itself");
+  v("teacher_steps", c.teacher_steps, at_least(1),
+    "steps of the teacher inside one step of the student, by round");
+  v("student_schedule", c.student_schedule, any(), "distribution of where a student's step begins");
+  v("teacher_schedule", c.teacher_schedule, any(), "distribution of the teacher's times inside that step");
+  v("gamma", c.gamma, at_least(0),
+    "sampling.gamma by round: a value a round, one for all, or none to keep that of `sampling:`");
+  v("self_cond_cfg", c.self_cond_cfg, any(), "sampling.self_cond_cfg by round, in the same way");
+  v("eval_samples", c.eval_samples, at_least(0),
+    "texts of each row of the table that ends the rounds; 0 = no table");
+  v("eval_text", c.eval_text, path(),
+    "the training text, a text a line: the table then has the perplexity under an n-gram model of it");
+}
+
+template <class V>
 void sections(V& v, RunConfig& c) {
   v.section("model", c.model, "sizes of the network");
   v.section("latents", c.latents, "where the latents come from");
@@ -221,6 +248,7 @@ void sections(V& v, RunConfig& c) {
   v.section("flow", c.flow, "noise, guidance and the two branches of the objective");
   v.section("optimizer", c.optimizer, "update rule, learning rate, averaging");
   v.section("train", c.train, "how long, how much at a time, what is logged and saved");
+  v.section("distillation", c.distillation, "few-step students; read when train.objective is distillation");
   v.section("sampling", c.sampling, "how elf-sample draws; the defaults are those published for OpenWebText");
 }
 

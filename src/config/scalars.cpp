@@ -1,5 +1,6 @@
 #include "scalars.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
@@ -110,7 +111,7 @@ void refuse(const Entry& entry, const std::string& expected) {
   std::string found = "'" + entry.text + "'";
   if (entry.style == ScalarStyle::kQuoted) found = "the quoted text \"" + entry.text + "\"";
   if (entry.style == ScalarStyle::kNull) found = "nothing (null)";
-  if (entry.style == ScalarStyle::kNotScalar) found = entry.text;
+  if (entry.style == ScalarStyle::kNotScalar || entry.style == ScalarStyle::kList) found = entry.text;
   usage_error(entry.place, ": ", entry.dotted(), ": found ", found, ", expected ", expected);
 }
 
@@ -169,7 +170,7 @@ void assign(const Entry& entry, const Rule& rule, double& value) {
 
 void assign(const Entry& entry, const Rule& rule, std::string& value) {
   if (entry.style == ScalarStyle::kNull) refuse(entry, "text (write \"\" for none)");
-  if (entry.style == ScalarStyle::kNotScalar) refuse(entry, "text");
+  if (entry.style == ScalarStyle::kNotScalar || entry.style == ScalarStyle::kList) refuse(entry, "text");
   if (!rule.path || entry.text.empty()) {
     value = entry.text;
     return;
@@ -178,6 +179,26 @@ void assign(const Entry& entry, const Rule& rule, std::string& value) {
       (std::filesystem::current_path() / entry.folder / entry.text).lexically_normal();
   if (!resolved.has_filename()) resolved = resolved.parent_path();  // "folder/" is "folder"
   value = resolved.string();
+}
+
+std::vector<Entry> items_of(const Entry& entry) {
+  if (entry.style == ScalarStyle::kList) return entry.items;
+  if (entry.style != ScalarStyle::kPlain) refuse(entry, "a list such as [4, 8]");
+  std::string_view text = entry.text;
+  if (text.starts_with('[') != text.ends_with(']')) refuse(entry, "a list such as [4, 8]");
+  if (text.starts_with('[')) text = text.substr(1, text.size() - 2);
+  std::vector<Entry> items;
+  if (text.find_first_not_of(' ') == std::string_view::npos) return items;
+  for (size_t start = 0; start <= text.size();) {
+    const size_t end = std::min(text.find(',', start), text.size());
+    std::string_view part = text.substr(start, end - start);
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    items.push_back(entry);
+    items.back().text = part;
+    start = end + 1;
+  }
+  return items;
 }
 
 std::string value_text(bool value) {

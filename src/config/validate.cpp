@@ -20,7 +20,9 @@ struct CheckRanges {
   }
   template <class T>
   void operator()(const char* key, T& value, const Rule& rule, const char*) {
-    if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+    if constexpr (is_list<T>) {
+      for (auto& item : value) (*this)(key, item, rule, "");
+    } else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
       const auto number = static_cast<double>(value);
       if (violation || (std::isfinite(number) && within(rule, number))) return;
       const char* expected = std::is_same_v<T, double> ? "a finite number " : "an integer ";
@@ -69,10 +71,10 @@ std::optional<Violation> check_lengths(const RunConfig& c) {
 }
 
 std::optional<Violation> check_flow(const FlowConfig& f) {
-  if (f.self_cond_cfg_min < f.self_cond_cfg_max) return std::nullopt;
+  if (f.self_cond_cfg_min <= f.self_cond_cfg_max) return std::nullopt;  // equal: w is constant
   return Violation{{"flow.self_cond_cfg_min", "flow.self_cond_cfg_max"},
-                   cat("flow.self_cond_cfg_min ", f.self_cond_cfg_min,
-                       " is not below flow.self_cond_cfg_max ", f.self_cond_cfg_max)};
+                   cat("flow.self_cond_cfg_min ", f.self_cond_cfg_min, " is above flow.self_cond_cfg_max ",
+                       f.self_cond_cfg_max)};
 }
 
 std::optional<Violation> check_optimizer(const RunConfig& c) {
@@ -132,6 +134,39 @@ std::optional<Violation> check_sampling(const SamplingConfig& s) {
   return std::nullopt;
 }
 
+std::optional<Violation> check_distillation(const RunConfig& c) {
+  if (c.train.objective != TrainObjective::kDistillation) return std::nullopt;
+  const DistillationConfig& d = c.distillation;
+  const std::string steps = "distillation.student_steps";
+  if (d.teacher.empty()) {
+    return Violation{
+        {"distillation.teacher", "train.objective"},
+        "distillation.teacher is not set: name the run, checkpoint or model directory to distil"};
+  }
+  if (d.student_steps.empty())
+    return Violation{{steps}, steps + " is empty, expected a number of steps for each round"};
+  if (d.student_steps.size() != d.teacher_steps.size()) {
+    return Violation{{steps, "distillation.teacher_steps"},
+                     cat("distillation.teacher_steps has ", d.teacher_steps.size(), " values, but there are ",
+                         d.student_steps.size(), " rounds in ", steps)};
+  }
+  for (size_t i = 1; i < d.student_steps.size(); ++i) {
+    if (d.student_steps[i] >= d.student_steps[i - 1]) {
+      return Violation{{steps},
+                       cat(steps, " is ", value_text(d.student_steps), ", expected fewer in each round")};
+    }
+  }
+  const auto check_list = [&](const char* key,
+                              const std::vector<double>& values) -> std::optional<Violation> {
+    if (values.size() <= 1 || values.size() == d.student_steps.size()) return std::nullopt;
+    return Violation{{key, steps},
+                     cat(key, " has ", values.size(), " values, expected none, one, or one for each of the ",
+                         d.student_steps.size(), " rounds")};
+  };
+  if (auto found = check_list("distillation.gamma", d.gamma)) return found;
+  return check_list("distillation.self_cond_cfg", d.self_cond_cfg);
+}
+
 }  // namespace
 
 std::optional<Violation> find_violation(const RunConfig& config) {
@@ -144,7 +179,8 @@ std::optional<Violation> find_violation(const RunConfig& config) {
   if (auto found = check_flow(config.flow)) return found;
   if (auto found = check_optimizer(config)) return found;
   if (auto found = check_train(config.train)) return found;
-  return check_sampling(config.sampling);
+  if (auto found = check_sampling(config.sampling)) return found;
+  return check_distillation(config);
 }
 
 }  // namespace config

@@ -125,9 +125,20 @@ void for_each_key(const YAML::Node& map, const std::string& prefix, const Source
 void set_scalar(const YAML::Node& node, const Source& source, Entry& entry) {
   if (node.IsNull()) {
     entry.style = ScalarStyle::kNull;
+  } else if (node.IsSequence()) {
+    entry.style = ScalarStyle::kList;
+    entry.text = "a list";
+    for (const auto& value : node) {
+      Entry item = entry;
+      item.style = ScalarStyle::kPlain;
+      item.items.clear();
+      item.place = source.place(value.Mark());
+      set_scalar(value, source, item);
+      entry.items.push_back(std::move(item));
+    }
   } else if (!node.IsScalar()) {
     entry.style = ScalarStyle::kNotScalar;
-    entry.text = node.IsSequence() ? "a list" : "a mapping";
+    entry.text = "a mapping";
   } else {
     if (node.Tag() != "?" && node.Tag() != "!" && !node.Tag().empty()) {
       usage_error(entry.place, ": ", entry.dotted(), ": found the tag ", node.Tag(),

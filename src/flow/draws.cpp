@@ -49,9 +49,15 @@ StepDraws draw_step(const FlowConfig& config, const StepShape& shape, uint64_t s
 }
 
 StepDraws to(const StepDraws& draws, at::Device device) {
-  return {draws.time.to(device),     draws.eps.to(device),         draws.decoder_row.to(device),
-          draws.p_normal.to(device), draws.decoder_eps.to(device), draws.self_cond.to(device),
-          draws.w.to(device),        draws.label_drop.to(device)};
+  return {draws.time.to(device),
+          draws.eps.to(device),
+          draws.decoder_row.to(device),
+          draws.p_normal.to(device),
+          draws.decoder_eps.to(device),
+          draws.self_cond.to(device),
+          draws.w.to(device),
+          draws.label_drop.to(device),
+          draws.substeps.defined() ? draws.substeps.to(device) : at::Tensor()};
 }
 
 }  // namespace elf

@@ -5,6 +5,11 @@
 #include <cmath>
 
 namespace elf {
+namespace {
+
+constexpr double kSmallestTime = 0.05;  // below it x is not divided out of z
+
+}  // namespace
 
 at::Tensor broadcast_rows(const at::Tensor& row, const at::Tensor& like) {
   std::vector<int64_t> sizes = row.sizes().vec();
@@ -33,6 +38,14 @@ at::Tensor mix_noise(const at::Tensor& x, const at::Tensor& t, const at::Tensor&
 
 at::Tensor velocity(const at::Tensor& x, const at::Tensor& z, const at::Tensor& t, double t_eps) {
   return (x - z) / at::clamp_min(1.0 - broadcast_rows(t, x), t_eps);
+}
+
+at::Tensor x_from_prediction(Prediction kind, const at::Tensor& output, const at::Tensor& z,
+                             const at::Tensor& t) {
+  if (kind == Prediction::kX) return output;
+  const at::Tensor share = broadcast_rows(t, z);
+  if (kind == Prediction::kV) return z + (1.0 - share) * output;
+  return (z - (1.0 - share) * output) / at::clamp_min(share, kSmallestTime);
 }
 
 }  // namespace elf

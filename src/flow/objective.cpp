@@ -14,9 +14,6 @@
 namespace elf {
 namespace {
 
-// Logits of one piece of the vocabulary head hold at most this many numbers (128 MiB).
-constexpr int64_t kLogitsOfPiece = int64_t{1} << 25;
-
 // What the draws make of a batch. Rows in decode mode: t = 1, corrupted latents; the others: noisy latents at
 // their time.
 struct Noised {
@@ -26,25 +23,6 @@ struct Noised {
   at::Tensor cond;      // [B, L] bool
   DenoiserInput input;  // of the forward with gradients; self_cond not yet set
 };
-
-void check(const ObjectiveInput& input, const StepDraws& draws) {
-  const at::Tensor& x = input.latents;
-  if (!x.defined() || x.dim() != 3) usage_error("objective: latents must be [B, L, D]");
-  const auto expect = [](const char* name, const at::Tensor& tensor, at::IntArrayRef sizes) {
-    if (!tensor.defined()) usage_error("objective: ", name, " is missing; expected ", sizes);
-    if (tensor.sizes() != sizes)
-      usage_error("objective: ", name, " is ", tensor.sizes(), ", expected ", sizes);
-  };
-  const int64_t batch = x.size(0), length = x.size(1);
-  expect("ids", input.ids, {batch, length});
-  expect("valid_mask", input.valid_mask, {batch, length});
-  expect("cond_mask", input.cond_mask, {batch, length});
-  expect("draws.time", draws.time, {batch});
-  expect("draws.eps", draws.eps, x.sizes());
-  expect("draws.decoder_row", draws.decoder_row, {batch});
-  expect("draws.p_normal", draws.p_normal, {batch, length});
-  expect("draws.decoder_eps", draws.decoder_eps, x.sizes());
-}
 
 Noised add_noise(const NetworkTraits& traits, const ObjectiveInput& input, const StepDraws& draws,
                  const FlowConfig& config) {
@@ -117,6 +95,25 @@ at::Tensor positions_where(const at::Tensor& mask) {
 
 }  // namespace
 
+void check_objective(const ObjectiveInput& input, const StepDraws& draws) {
+  const at::Tensor& x = input.latents;
+  if (!x.defined() || x.dim() != 3) usage_error("objective: latents must be [B, L, D]");
+  const auto expect = [](const char* name, const at::Tensor& tensor, at::IntArrayRef sizes) {
+    if (!tensor.defined()) usage_error("objective: ", name, " is missing; expected ", sizes);
+    if (tensor.sizes() != sizes)
+      usage_error("objective: ", name, " is ", tensor.sizes(), ", expected ", sizes);
+  };
+  const int64_t batch = x.size(0), length = x.size(1);
+  expect("ids", input.ids, {batch, length});
+  expect("valid_mask", input.valid_mask, {batch, length});
+  expect("cond_mask", input.cond_mask, {batch, length});
+  expect("draws.time", draws.time, {batch});
+  expect("draws.eps", draws.eps, x.sizes());
+  expect("draws.decoder_row", draws.decoder_row, {batch});
+  expect("draws.p_normal", draws.p_normal, {batch, length});
+  expect("draws.decoder_eps", draws.decoder_eps, x.sizes());
+}
+
 at::Tensor loss_mask(const ObjectiveInput& input, PadToken pad_token) {
   const at::Tensor free = input.cond_mask.logical_not();
   return pad_token == PadToken::kEos ? free : free.logical_and(input.valid_mask);
@@ -124,7 +121,7 @@ at::Tensor loss_mask(const ObjectiveInput& input, PadToken pad_token) {
 
 Loss objective(Denoiser& network, const NetworkTraits& traits, const ObjectiveInput& input,
                const StepDraws& draws, const FlowConfig& config, double positions) {
-  check(input, draws);
+  check_objective(input, draws);
   Noised n = add_noise(traits, input, draws, config);
   at::Tensor coin_row, x_c;  // [B] bool; [B, L, D] predictions for the guidance target, with dropout only
   bool guided = false;
@@ -157,17 +154,17 @@ Loss objective(Denoiser& network, const NetworkTraits& traits, const ObjectiveIn
   if (denoise_count > 0 || decode_count == 0) {  // with neither: an empty sum that keeps the graph whole
     const at::Tensor rows = denoise_at.div(input.latents.size(1), "floor");
     const at::Tensor z = n.z.flatten(0, 1).index_select(0, denoise_at), t = n.t.index_select(0, rows);
-    const at::Tensor v_hat = velocity(network.denoise_head(chosen[0]), z, t, config.t_eps);
+    const at::Tensor v_hat =
+        velocity(network.x_from_output(network.denoise_head(chosen[0]), z, t), z, t, config.t_eps);
     const at::Tensor target = target_at(denoise_at, rows, n, guided ? coin_row : at::Tensor(),
                                         n.input.self_cond, v_hat, x_c, config.t_eps);
     terms.push_back((v_hat - target).square().mean(-1).sum());
     loss.l2_sum = terms.back().detach();
   }
   if (decode_count > 0) {
-    const int64_t piece =
-        traits.vocab_size > 0 ? std::max<int64_t>(1, kLogitsOfPiece / traits.vocab_size) : decode_count;
     const VocabularyLoss ce =
-        vocabulary_loss(network, chosen[1], input.ids.flatten().index_select(0, decode_at), piece);
+        vocabulary_loss(network, chosen[1], input.ids.flatten().index_select(0, decode_at),
+                        vocabulary_piece(traits.vocab_size, decode_count));
     terms.push_back(ce.sum);
     loss.ce_sum = ce.sum.detach();
     loss.correct = ce.correct;

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "elf/base/error.h"
+#include "elf/flow/interpolant.h"
 #include "elf/model/weight_map.h"
 #include "elf/nn/init.h"
 #include "elf/nn/recompute.h"
@@ -215,6 +216,10 @@ at::Tensor ElfNet::denoise_head(const at::Tensor& features) {
   const at::Tensor normed = nn::rms_norm(features, final_norm_);
   record("final_norm", normed);
   return final_linear_(normed);
+}
+
+at::Tensor ElfNet::x_from_output(const at::Tensor& output, const at::Tensor& z, const at::Tensor& t) {
+  return x_from_prediction(config_.prediction, output, z, t);
 }
 
 at::Tensor ElfNet::decode_head(const at::Tensor& features) {

@@ -17,12 +17,14 @@ namespace elf {
 namespace fs = std::filesystem;
 namespace {
 
-// Settings of `train:` that change the result; all of `flow:` and `optimizer:` do.
-constexpr const char* kTrainKeys[] = {"train.seed", "train.global_batch_size", "train.precision",
-                                      "train.tf32"};
+// Settings of `train:` that change the result; all of `flow:`, `optimizer:` and, of a student,
+// `distillation:` do.
+constexpr const char* kTrainKeys[] = {"train.objective", "train.seed", "train.global_batch_size",
+                                      "train.precision", "train.tf32"};
 
 bool matters(const std::string& key) {
   if (key.starts_with("flow.") || key.starts_with("optimizer.") || key == "model.dropout") return true;
+  if (key.starts_with("distillation.")) return !key.starts_with("distillation.eval_");
   for (const char* name : kTrainKeys) {
     if (key == name) return true;
   }
@@ -166,6 +168,7 @@ void RunFolder::store_settings(RunConfig before, const RunConfig& now) const {
   stored.flow = now.flow;
   stored.optimizer = now.optimizer;
   stored.train = now.train;
+  stored.distillation = now.distillation;
   stored.sampling = now.sampling;
   if (stored == before) return;
   stored.data.train = now.data.train;

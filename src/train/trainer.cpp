@@ -11,6 +11,7 @@
 #include "elf/base/log.h"
 #include "elf/config/enum_names.h"
 #include "elf/data/loader.h"
+#include "elf/model/model_dir.h"
 #include "elf/optim/lr_schedule.h"
 #include "elf/train/cached_codec.h"
 #include "elf/train/run_state.h"
@@ -162,6 +163,8 @@ void Trainer::Implementation::initialise_weights() {
   }
   require_tokenizer(*codec_, config_.latents.path, plan_.tokenizer->hash(), plan_.tokenizer->size());
   network_.initialise(config_.train.seed);
+  if (!config_.train.init_from.empty())
+    network_.load(load_weights(config_.train.init_from), config_.train.init_from);
 }
 
 void Trainer::Implementation::require_same_latents(const json& saved) const {

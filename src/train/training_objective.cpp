@@ -5,6 +5,7 @@
 #include "elf/base/phases.h"
 #include "elf/data/masks.h"
 #include "elf/model/model_dir.h"
+#include "elf/train/distillation_objective.h"
 
 namespace elf {
 
@@ -51,6 +52,8 @@ Loss FlowObjective::loss(const Batch& host_batch, int64_t step, double whole) {
 
 std::unique_ptr<TrainingObjective> make_training_objective(const RunConfig& config, ElfNet& network,
                                                            LatentCodec& codec) {
+  if (config.train.objective == TrainObjective::kDistillation)
+    return std::make_unique<DistillationObjective>(network, codec, config);
   return std::make_unique<FlowObjective>(network, codec, config);
 }
 

@@ -22,15 +22,18 @@ enum Column { kCe, kL2, kPositions, kCorrect, kColumns };
 void add_batch(ElfNet& network, LatentCodec& codec, const Batch& host_batch, const RunConfig& config,
                double* row) {
   const Batch batch = to(host_batch, network.parameters().front().tensor.device());
-  StepDraws draws = to(draw_step(config.flow, {batch.length(), config.model.latent_dim}, config.train.seed,
-                                 kValidationStep, host_batch.samples),
-                       batch.ids.device());
-  draws.label_drop = at::zeros_like(draws.decoder_row);
-  const ObjectiveInput input{encode_batch(codec, batch, draws.label_drop), batch.ids, batch.valid_mask,
+  const at::Tensor no_drop = at::zeros({batch.ids.size(0)}, batch.cond_mask.options());
+  const ObjectiveInput input{encode_batch(codec, batch, no_drop), batch.ids, batch.valid_mask,
                              batch.cond_mask};
   for (const bool decode : {false, true}) {
-    draws.decoder_row = at::full_like(draws.decoder_row, decode);
-    const Loss loss = objective(network, Model::network_traits(config), input, draws, config.flow);
+    FlowConfig flow = config.flow;  // a row is given the noise of its own branch only: draw for each
+    flow.branch = Branch::kPerExample;
+    flow.decoder_prob = decode ? 1 : 0;
+    flow.label_drop_prob = 0;
+    const StepDraws draws = to(draw_step(flow, {batch.length(), config.model.latent_dim}, config.train.seed,
+                                         kValidationStep, host_batch.samples),
+                               batch.ids.device());
+    const Loss loss = objective(network, Model::network_traits(config), input, draws, flow);
     if (decode) {
       row[kCe] = loss.ce_sum.item<double>();
       row[kCorrect] = loss.correct.item<double>();

@@ -102,6 +102,26 @@ TEST_F(Folder, FileThatIsNone) {
                {"lfs.yaml", "Git LFS pointer"});
 }
 
+TEST(Relations, OfDistillation) {
+  const auto error = [](const std::string& keys) {
+    return parse_error("train:\n  objective: distillation\ndistillation:\n" + keys);
+  };
+  expect_parts(error("  student_steps: [2]\n"),
+               {"distillation.teacher is not set", "train.objective: run.yaml:2"});
+  const std::string teacher = "  teacher: /t\n";
+  expect_parts(error(teacher + "  student_steps: [4, 2]\n"),
+               {"run.yaml:5:", "teacher_steps has 5 values", "2 rounds"});
+  expect_parts(error(teacher + "  student_steps: []\n  teacher_steps: []\n"), {"student_steps is empty"});
+  expect_parts(error(teacher + "  student_steps: [4, 4]\n  teacher_steps: [1, 2]\n"),
+               {"[4, 4]", "fewer in each round"});
+  expect_parts(error(teacher + "  student_steps: [4, 2]\n  teacher_steps: [1, 2]\n  gamma: [1, 2, 3]\n"),
+               {"run.yaml:7:", "distillation.gamma has 3 values", "2 rounds"});
+  expect_parts(error(teacher + "  gamma: [1.5]\n  self_cond_cfg: [1, 2]\n"),
+               {"self_cond_cfg has 2 values", "5 rounds"});
+  parse("train:\n  objective: distillation\ndistillation:\n" + teacher +
+        "  gamma: 1.5\n  self_cond_cfg: []\n");
+}
+
 TEST(Relations, NameBothKeysAndWhereTheyWereSet) {
   expect_parts(parse_error("model:\n  hidden_size: 770\n  num_heads: 12\n"),
                {"run.yaml:3:", "model.num_heads 12 does not divide model.hidden_size 770",
@@ -110,8 +130,9 @@ TEST(Relations, NameBothKeysAndWhereTheyWereSet) {
   expect_parts(parse_error("model:\n  preset: nano\n  num_heads: 5\n"),
                {"run.yaml:3:", "hidden_size: run.yaml:2, by the preset"});
   expect_parts(parse_error("model:\n  hidden_size: 15\n  num_heads: 5\n"), {"run.yaml:3:", "odd"});
-  expect_parts(parse_error("flow:\n  self_cond_cfg_min: 5\n"),
-               {"run.yaml:2:", "flow.self_cond_cfg_min 5", "flow.self_cond_cfg_max 5"});
+  expect_parts(parse_error("flow:\n  self_cond_cfg_min: 6\n"),
+               {"run.yaml:2:", "flow.self_cond_cfg_min 6", "flow.self_cond_cfg_max 5"});
+  parse("flow:\n  self_cond_cfg_min: 5\n");  // equal: a constant
   expect_parts(parse_error("", {"train.micro_batch_size=513"}),
                {"--set train.micro_batch_size=513:", "train.global_batch_size 512"});
   expect_parts(parse_error("train:\n  steps: 5\n  minutes: 1\n"),

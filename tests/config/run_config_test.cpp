@@ -90,6 +90,23 @@ TEST(ShippedConfigs, NanoFollowsItsRecipe) {
   EXPECT_EQ(c.train.out, "runs/demo/pronounce/run");
 }
 
+TEST(ShippedConfigs, DistillationAsPublished) {
+  const RunConfig c = load_run_config(configs_folder() / "distill/elf-b-owt.yaml");
+  EXPECT_EQ(c.train.objective, TrainObjective::kDistillation);
+  EXPECT_EQ(c.train.epochs, 1);
+  EXPECT_EQ(c.optimizer.warmup_epochs, 0.1);
+  EXPECT_EQ(c.optimizer.blr, 0.001);
+  EXPECT_EQ(c.model.depth, 12);
+  EXPECT_EQ(c.distillation.teacher, (configs_folder().parent_path() / "runs/elf-b-owt").string());
+  EXPECT_EQ(c.distillation.student_steps, (std::vector<int64_t>{16, 8, 4, 2, 1}));
+  EXPECT_EQ(c.distillation.teacher_steps, (std::vector<int64_t>{4, 8, 16, 32, 64}));
+  EXPECT_EQ(c.distillation.gamma, (std::vector<double>{2.0, 1.5, 1.5, 1.5, 1.5}));
+  EXPECT_EQ(c.distillation.self_cond_cfg, (std::vector<double>{2.0, 2.5, 2.5, 2.5, 2.5}));
+  const RunConfig nano = load_run_config(configs_folder() / "distill/nano-verses.yaml");
+  EXPECT_EQ(nano.distillation.student_steps, (std::vector<int64_t>{8, 4, 2}));
+  EXPECT_TRUE(nano.model == load_run_config(configs_folder() / "nano-verses.yaml").model);
+}
+
 // Every key away from its default, so that a key the lists forget shows.
 TEST(ToYaml, RoundTripWithEveryKeyChanged) {
   RunConfig c;
@@ -105,6 +122,7 @@ TEST(ToYaml, RoundTripWithEveryKeyChanged) {
              .num_time_tokens = 2,
              .num_self_cond_cfg_tokens = 0,
              .num_model_mode_tokens = 3,
+             .prediction = Prediction::kV,
              .dropout = 0.1};
   c.latents = {.source = LatentSource::kTable,
                .path = "/a b/no",
@@ -148,7 +166,9 @@ TEST(ToYaml, RoundTripWithEveryKeyChanged) {
                  .muon_momentum = 0.7,
                  .ema_decay = 0.99,
                  .ema_warmup = true};
-  c.train = {.out = "no",
+  c.train = {.objective = TrainObjective::kDistillation,
+             .init_from = "/i",
+             .out = "no",
              .seed = 18446744073709551615u,
              .global_batch_size = 8,
              .micro_batch_size = 2,
@@ -177,6 +197,15 @@ TEST(ToYaml, RoundTripWithEveryKeyChanged) {
              .precision = Precision::kBf16,
              .tf32 = false,
              .recompute = true};
+  c.distillation = {.teacher = "/a, [b",
+                    .student_steps = {4, 2},
+                    .teacher_steps = {1, 3},
+                    .student_schedule = TimeDistribution::kUniform,
+                    .teacher_schedule = TimeDistribution::kUniform,
+                    .gamma = {},
+                    .self_cond_cfg = {0.1, 1e-5},
+                    .eval_samples = 0,
+                    .eval_text = "/t.txt"};
   c.sampling = {.sampler = SamplerKind::kOde,
                 .steps = 1,
                 .gamma = 0,

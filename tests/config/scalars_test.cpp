@@ -114,6 +114,36 @@ TEST(Scalars, Null) {
   }
 }
 
+TEST(Scalars, Lists) {
+  const auto steps = [](const RunConfig& c) { return c.distillation.student_steps; };
+  const std::vector<int64_t> three = {8, 4, 2};
+  EXPECT_EQ(steps(both("distillation", "student_steps", "[8, 4, 2]")), three);
+  EXPECT_EQ(steps(parse("distillation:\n  student_steps:\n    - 8\n    - 4\n    - 2\n")), three);
+  EXPECT_EQ(steps(both("distillation", "student_steps", "8,4 , 2")), three);
+  EXPECT_EQ(steps(both("distillation", "student_steps", "8")), std::vector<int64_t>{8});
+  EXPECT_TRUE(both("distillation", "gamma", "[]").distillation.gamma.empty());
+  EXPECT_EQ(both("distillation", "gamma", "[1, .5]").distillation.gamma, (std::vector<double>{1, 0.5}));
+}
+
+TEST(Scalars, ListsThatAreNone) {
+  const auto error = [](const std::string& text) {
+    const std::string in_file = parse_error(yaml_of("distillation", "student_steps", text));
+    expect_parts(in_file, {"run.yaml:2: distillation.student_steps"});
+    return in_file;
+  };
+  expect_parts(error("[8, four]"), {"'four'", "an integer >= 1"});
+  expect_parts(error("[8, 0]"), {"'0'", "an integer >= 1"});
+  expect_parts(error("[8, [4]]"), {"a list", "an integer >= 1"});
+  expect_parts(error("{a: 4}"), {"a mapping", "a list such as"});
+  expect_parts(error(""), {"nothing (null)", "a list such as"});
+  expect_parts(error("'8, 4'"), {"quoted text", "a list such as"});
+  expect_parts(parse_error("", {"distillation.student_steps=[8, 4"}), {"a list such as"});
+  expect_parts(parse_error("", {"distillation.student_steps=8,,4"}), {"an integer >= 1"});
+  expect_parts(parse_error(yaml_of("model", "depth", "[4]")),
+               {"run.yaml:2: model.depth: found a list", "an integer"});
+  expect_parts(parse_error(yaml_of("train", "out", "[a]")), {"found a list", "text"});
+}
+
 TEST(EnumNames, CommandLineOptions) {
   EXPECT_EQ(parse_enum<TimeGrid>("logit-normal", "--time-schedule"), TimeGrid::kLogitNormal);
   expect_parts(test::message_of([] { parse_enum<SamplerKind>("euler", "--sampler"); }),

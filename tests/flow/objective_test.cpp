@@ -173,6 +173,65 @@ TEST(Objective, WorksOnlyWhereItMattersAndHasTheKnownLoss) {
   EXPECT_EQ(loss.correct.item<double>(), 4);
 }
 
+// What the denoise head should give for a batch of known x and noise, off by `error`.
+class Perfect : public Denoiser {
+ public:
+  Perfect(Prediction kind, at::Tensor x, at::Tensor noise, double error)
+      : kind_(kind), x_(std::move(x)), noise_(std::move(noise)), error_(error) {}
+  at::Tensor features(const DenoiserInput&) override {
+    const at::Tensor answer = kind_ == Prediction::kX ? x_ : kind_ == Prediction::kV ? x_ - noise_ : noise_;
+    return answer + error_;
+  }
+  at::Tensor denoise_head(const at::Tensor& features) override { return features; }
+  at::Tensor decode_head(const at::Tensor& features) override { return features; }
+  at::Tensor x_from_output(const at::Tensor& output, const at::Tensor& z, const at::Tensor& t) override {
+    return x_from_prediction(kind_, output, z, t);
+  }
+
+ private:
+  Prediction kind_;
+  at::Tensor x_, noise_;
+  double error_;
+};
+
+// The same network, told to predict x, v or the noise: a perfect answer costs nothing, and one that is off by
+// d costs (d / (1 - t))^2, d^2 and (d / t)^2 in velocities.
+TEST(Prediction, PerfectAnswersCostNothingAndErrorsWeighAsKnown) {
+  const int64_t length = 3, width = 2, rows = 4;
+  FlowConfig config;
+  config.time_schedule = TimeDistribution::kUniform;
+  config.decoder_prob = 0;
+  const double t = 0.3, d = 0.1;
+  const at::Tensor x = normal({1, Purpose::kNoise}, sample_range(0, rows), {length, width});
+  const ObjectiveInput input{x, at::zeros({rows, length}, at::kLong), at::ones({rows, length}, at::kBool),
+                             at::zeros({rows, length}, at::kBool)};
+  StepDraws draws = draw_step(config, {length, width}, 1, 1, sample_range(0, rows));
+  draws.time.fill_(t);
+  const at::Tensor noise = config.denoiser_noise_scale * draws.eps;
+  const NetworkTraits traits{.self_cond = false, .cfg_tokens = false};
+  const std::pair<Prediction, double> weights[] = {
+      {Prediction::kX, 1 / ((1 - t) * (1 - t))}, {Prediction::kV, 1.0}, {Prediction::kEpsilon, 1 / (t * t)}};
+  for (const auto& [kind, weight] : weights) {
+    Perfect perfect(kind, x, noise, 0), off(kind, x, noise, d);
+    EXPECT_LT(objective(perfect, traits, input, draws, config).total.item<double>(), 1e-9);
+    EXPECT_NEAR(objective(off, traits, input, draws, config).total.item<double>(), weight * d * d,
+                1e-4 * weight * d * d);
+  }
+}
+
+// Known noise beside known x: conversions at the ends of the path.
+TEST(Prediction, ConversionsGiveTheVeryX) {
+  const at::Tensor x = at::full({3, 1, 2}, 2.0), noise = at::full({3, 1, 2}, -1.0),
+                   t = at::tensor({0.1f, 0.5f, 1.0f});
+  const at::Tensor z = mix_noise(x, t, noise, 1.0);
+  EXPECT_TRUE(x_from_prediction(Prediction::kX, x, z, t).is_same(x));
+  EXPECT_TRUE(all_close(x_from_prediction(Prediction::kV, x - noise, z, t), x, 1e-5, 1e-5));
+  EXPECT_TRUE(all_close(x_from_prediction(Prediction::kEpsilon, noise, z, t), x, 1e-5, 1e-5));
+  const at::Tensor start = at::zeros({3});  // finite where there is nothing to divide by
+  EXPECT_TRUE(
+      at::isfinite(x_from_prediction(Prediction::kEpsilon, noise * 2, noise, start)).all().item<bool>());
+}
+
 TEST(Objective, RefusesShapesThatDoNotFit) {
   ObjectiveInput input{at::zeros({2, 3, 4}), at::zeros({2, 3}, at::kLong), at::ones({2, 3}, at::kBool),
                        at::zeros({2, 2}, at::kBool)};

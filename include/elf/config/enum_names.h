@@ -9,6 +9,7 @@
 #include "elf/base/error.h"
 #include "elf/config/flow_config.h"
 #include "elf/config/latents_config.h"
+#include "elf/config/model_config.h"
 #include "elf/config/optimizer_config.h"
 #include "elf/config/sampling_config.h"
 #include "elf/config/train_config.h"
@@ -49,6 +50,17 @@ inline constexpr NamedValue<TimeGrid> kTimeGridNames[] = {
     {"uniform", TimeGrid::kUniform},
     {"logit_normal_quantiles", TimeGrid::kLogitNormalQuantiles}};
 
+inline constexpr NamedValue<Prediction> kPredictionNames[] = {
+    {"x", Prediction::kX}, {"v", Prediction::kV}, {"epsilon", Prediction::kEpsilon}};
+inline constexpr NamedValue<TrainObjective> kTrainObjectiveNames[] = {
+    {"flow", TrainObjective::kFlow}, {"distillation", TrainObjective::kDistillation}};
+
+constexpr const auto& enum_names(Prediction) {
+  return kPredictionNames;
+}
+constexpr const auto& enum_names(TrainObjective) {
+  return kTrainObjectiveNames;
+}
 constexpr const auto& enum_names(TimeDistribution) {
   return kTimeDistributionNames;
 }

@@ -6,6 +6,10 @@
 
 namespace elf {
 
+// What the denoise head gives, z being t x + (1 - t) n with noise n: x | v = x - n | epsilon = n. Losses and
+// guidance are in velocities for all three.
+enum class Prediction { kX, kV, kEpsilon };
+
 struct ModelConfig {
   std::string preset;  // "" or a name of model_presets(): fills depth, hidden_size and num_heads; other keys
                        // win over it
@@ -20,6 +24,7 @@ struct ModelConfig {
   int64_t num_time_tokens = 4;           // prefix tokens that carry t
   int64_t num_self_cond_cfg_tokens = 4;  // prefix tokens that carry w; 0 = the network has no SC-CFG input
   int64_t num_model_mode_tokens = 4;     // prefix tokens that carry the mode
+  Prediction prediction = Prediction::kX;
   double dropout = 0.0;  // in blocks depth/4 <= i < depth/4*3, on attention projection and SwiGLU product
 
   bool operator==(const ModelConfig&) const = default;

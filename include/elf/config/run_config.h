@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "elf/config/data_config.h"
+#include "elf/config/distillation_config.h"
 #include "elf/config/flow_config.h"
 #include "elf/config/latents_config.h"
 #include "elf/config/model_config.h"
@@ -23,6 +24,7 @@ struct RunConfig {
   FlowConfig flow;
   OptimizerConfig optimizer;
   TrainConfig train;
+  DistillationConfig distillation;
   SamplingConfig sampling;
 
   bool operator==(const RunConfig&) const = default;

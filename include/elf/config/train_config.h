@@ -12,7 +12,13 @@ enum class Precision {
   kBf16
 };  // auto: bf16 on CUDA, float32 on the CPU | float32 | bf16: blocks in bfloat16, the rest in float32
 
+// flow: the objective of docs/ALGORITHM.md section 3 | distillation: that of section 5
+enum class TrainObjective { kFlow, kDistillation };
+
 struct TrainConfig {
+  TrainObjective objective = TrainObjective::kFlow;
+  std::string init_from;  // run, checkpoint or model directory whose averages are the first weights; "" =
+                          // random (distillation: those of the teacher)
   std::string out = "runs/elf";  // run folder
   uint64_t seed = 0;
   int64_t global_batch_size = 512;  // rows of one optimiser step

@@ -26,15 +26,23 @@ class Denoiser {
 
   // [B, L, H]: what both heads read. Differentiable when gradients are enabled.
   virtual at::Tensor features(const DenoiserInput& input) = 0;
-  // [..., H] -> [..., D]: the x-prediction.
+  // [..., H] -> [..., D]: the prediction, of x or of what x_from_output makes x of.
   virtual at::Tensor denoise_head(const at::Tensor& features) = 0;
+  // The x-prediction that an output [..., D] of the denoise head stands for, at z [..., D] and t [B] ([n] for
+  // [n, D]).
+  virtual at::Tensor x_from_output(const at::Tensor& output, const at::Tensor& z, const at::Tensor& t) {
+    (void)z, (void)t;
+    return output;
+  }
   // [..., H] -> [..., V]: logits of the tokens.
   virtual at::Tensor decode_head(const at::Tensor& features) = 0;
   // The weights that decode_head reads. Without them a cross-entropy over many positions, which is computed
   // in pieces, gives them no gradient.
   virtual std::vector<at::Tensor> decode_weights() const { return {}; }
 
-  at::Tensor x_hat(const DenoiserInput& input) { return denoise_head(features(input)); }
+  at::Tensor x_hat(const DenoiserInput& input) {
+    return x_from_output(denoise_head(features(input)), input.z, input.t);
+  }
   at::Tensor logits(const DenoiserInput& input) { return decode_head(features(input)); }
 };
 

@@ -21,6 +21,8 @@ struct StepDraws {
   at::Tensor self_cond;    // [B] uniform: coin = (value < self_cond_prob)
   at::Tensor w;            // [B] uniform: place of the SC-CFG scale
   at::Tensor label_drop;   // [B] bool: the condition of this row is dropped
+  at::Tensor substeps =
+      {};  // [B, n - 1] raw times of a teacher's n steps (flow/distillation.h); undefined elsewhere
 };
 
 struct StepShape {

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "elf/config/flow_config.h"
+#include "elf/config/model_config.h"
 
 namespace elf {
 
@@ -30,5 +31,12 @@ at::Tensor mix_noise(const at::Tensor& x, const at::Tensor& t, const at::Tensor&
 // Velocity of an x-prediction or, for the true x, the target: v = (x - z) / max(1 - t, t_eps).  x, z [B, L,
 // D] (or [n, D]); t [B] ([n]).
 at::Tensor velocity(const at::Tensor& x, const at::Tensor& z, const at::Tensor& t, double t_eps);
+
+// The x that a network's output stands for, n being the noise in z = t x + (1 - t) n:
+//   x: the output;  v = x - n: z + (1 - t) v;  epsilon = n: (z - (1 - t) n) / max(t, 0.05).
+// The last has a floor because noise says nothing of x at t = 0.  output, z [B, L, D] (or [n, D]); t [B]
+// ([n]).
+at::Tensor x_from_prediction(Prediction kind, const at::Tensor& output, const at::Tensor& z,
+                             const at::Tensor& t);
 
 }  // namespace elf

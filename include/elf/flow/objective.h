@@ -51,6 +51,9 @@ struct NetworkTraits {
 Loss objective(Denoiser& network, const NetworkTraits& traits, const ObjectiveInput& input,
                const StepDraws& draws, const FlowConfig& config, double positions = 0);
 
+// Throws Error (usage) naming the first tensor whose shape does not fit.
+void check_objective(const ObjectiveInput& input, const StepDraws& draws);
+
 // [B, L] bool: pad_token pad: valid non-condition positions; eos: all non-condition positions.
 at::Tensor loss_mask(const ObjectiveInput& input, PadToken pad_token);
 

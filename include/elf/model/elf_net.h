@@ -53,6 +53,7 @@ class ElfNet : public Denoiser {
   at::Tensor features(const DenoiserInput& input) override;
   at::Tensor denoise_head(const at::Tensor& features) override;
   at::Tensor decode_head(const at::Tensor& features) override;
+  at::Tensor x_from_output(const at::Tensor& output, const at::Tensor& z, const at::Tensor& t) override;
   std::vector<at::Tensor> decode_weights() const override {
     return {proj_kernel_, proj_bias_, unembed_kernel_, unembed_bias_};
   }

@@ -29,6 +29,7 @@ enum class Purpose : uint32_t {
   kSampleStep = 14,      // noise of an SDE step
   kTable = 15,           // Gaussian token tables
   kSpanCorruption = 16,  // encoder pretraining
+  kTeacherTimes = 20,    // distillation: where the teacher's steps end
 };
 
 struct Stream {

@@ -1,0 +1,171 @@
+// Rounds of distillation by the tools themselves: chained by one command, stopped and resumed, sampled with
+// the stored settings, and one table at the end.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "elf/tensor/safetensors.h"
+#include "support/command.h"
+
+namespace elf {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::Outcome;
+using test::slurp;
+using test::spill;
+using ::testing::HasSubstr;
+
+// Made once: a text, a teacher of 150 steps, and the configuration of two rounds.
+class Distill : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = fs::temp_directory_path() / ("elf_distill_" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+    const std::string words[] = {"the", "king", "said", "unto", "his", "men",
+                                 "go",  "up",   "and",  "see",  "land"};
+    std::string text;
+    for (int i = 0; i < 300; ++i) {
+      for (int k = 0; k < 3 + i % 4; ++k) text += (k ? " " : "") + words[(i * 7 + k * k * 3 + k * i) % 11];
+      text += "\n";
+    }
+    spill(folder_ / "docs.txt", text);
+    must(
+        "elf-prepare tokenizer --input docs.txt --vocab-size 64 --model-type word --extra-ids 0 --out words");
+    must(
+        "elf-prepare corpus --input docs.txt --tokenizer words --max-length 8 --valid-fraction 0.1 "
+        "--valid-out valid.h5 --out docs.h5");
+    must("elf-prepare table --data docs.h5 --kind svd --width 8 --out table");
+    spill(folder_ / "teacher.yaml",
+          "model: {depth: 2, hidden_size: 16, num_heads: 2, latent_dim: 8, bottleneck_dim: 8, "
+          "num_time_tokens: 1, "
+          "num_self_cond_cfg_tokens: 1, num_model_mode_tokens: 1}\n"
+          "latents: {source: table, path: table, mean: 0.0, std: 1.0}\n"
+          "data: {train: docs.h5, valid: valid.h5, tokenizer: words}\n"
+          "flow: {pad_token: eos, denoiser_noise_scale: 0.5, decoder_noise_scale: 0.5}\n"
+          "optimizer: {kind: adamw, lr: 3e-3, warmup_steps: 5, ema_decay: 0.9}\n"
+          "train: {global_batch_size: 16, steps: 150, log_every: 5, valid_every: 0, save_every: 20}\n"
+          "sampling: {steps: 16, gamma: 1.0, self_cond_cfg: 1.0}\n");
+    spill(folder_ / "rounds.yaml",
+          "base: teacher.yaml\n"
+          "train: {objective: distillation, steps: 20}\n"
+          "distillation: {teacher: teacher, student_steps: [4, 2], teacher_steps: [2, 4], gamma: [0.5, "
+          "0.25], self_cond_cfg: 1.5, "
+          "eval_samples: 30, eval_text: docs.txt}\n");
+    must("elf-train --config teacher.yaml --out teacher");
+    table_ = must("elf-train --config rounds.yaml --out rounds").out;
+  }
+  static void TearDownTestSuite() { fs::remove_all(folder_); }
+
+  static Outcome tool(const std::string& command) {
+    return test::run(folder_, "export OMP_NUM_THREADS=1; " + command);
+  }
+  static Outcome must(const std::string& command) {
+    const Outcome outcome = tool(command);
+    EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.err;
+    return outcome;
+  }
+  static void expect_equal_checkpoints(const std::string& a, const std::string& b) {
+    for (const char* file : {"model.safetensors", "ema.safetensors", "optimizer.safetensors"}) {
+      const std::string bytes = slurp(folder_ / a / file);
+      ASSERT_FALSE(bytes.empty()) << a;
+      EXPECT_TRUE(bytes == slurp(folder_ / b / file)) << file << " of " << a << " and " << b;
+    }
+  }
+  static void expect_refusal(const std::string& command, const std::vector<std::string>& parts) {
+    const Outcome outcome = tool(command);
+    EXPECT_EQ(outcome.code, 2) << command << "\n" << outcome.err;
+    for (const std::string& part : parts) EXPECT_THAT(outcome.err, HasSubstr(part)) << command;
+  }
+
+  static fs::path folder_;
+  static std::string table_;
+};
+fs::path Distill::folder_;
+std::string Distill::table_;
+
+TEST_F(Distill, OneTableOfAllRoundsWithThePublishedRows) {
+  const json rows = json::parse(slurp(folder_ / "rounds/rounds.json"));
+  ASSERT_EQ(rows.size(), 5u);
+  const std::pair<const char*, int> expected[] = {
+      {"teacher", 8}, {"teacher", 4}, {"student", 4}, {"teacher", 2}, {"student", 2}};
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(rows[i]["model"], expected[i].first);
+    EXPECT_EQ(rows[i]["steps"], expected[i].second);
+    EXPECT_EQ(rows[i]["samples"], 30);
+    EXPECT_GT(rows[i]["perplexity"].get<double>(), 1.0);
+    EXPECT_EQ(rows[i]["train_steps"], i == 2 || i == 4 ? 20 : 0);
+  }
+  EXPECT_THAT(table_, HasSubstr("| 34.33 / 5.16 |"));
+  EXPECT_THAT(table_, HasSubstr("| 68.25 / 5.24 |"));
+  EXPECT_EQ(table_, slurp(folder_ / "rounds/rounds.md"));
+  // The same command does nothing again and says the same.
+  const std::string before = slurp(folder_ / "rounds/rounds.json");
+  EXPECT_EQ(must("elf-train --config rounds.yaml --out rounds").out, table_);
+  EXPECT_EQ(slurp(folder_ / "rounds/rounds.json"), before);
+}
+
+TEST_F(Distill, AStudentSamplesWithItsFewStepsUnasked) {
+  must("elf-sample --model rounds/steps-2 --num-samples 3 --output two.txt");
+  const json made = json::parse(slurp(folder_ / "two.txt.json"));
+  EXPECT_EQ(made["sampler"]["steps"], 2);
+  EXPECT_EQ(made["sampler"]["gamma"], 0.25);
+  EXPECT_EQ(made["sampler"]["self_cond_cfg"], 1.5);
+  must("elf-sample --model rounds/steps-4 --num-samples 3 --output four.txt");
+  EXPECT_EQ(json::parse(slurp(folder_ / "four.txt.json"))["sampler"]["steps"], 4);
+}
+
+TEST_F(Distill, RoundsStartFromTheOneBefore) {
+  const std::string one =
+      "elf-train --config rounds.yaml --set train.steps=1 --set optimizer.warmup_steps=10 --set "
+      "distillation.eval_samples=0 ";
+  must(one + "--out begin");
+  // A first step with learning rate 0 changes nothing: the second round still is the teacher, by way of the
+  // first.
+  const TensorMap averages =
+      read_safetensors(folder_ / "begin/steps-2/checkpoints/step-00000001/ema.safetensors");
+  const TensorMap teacher = read_safetensors(folder_ / "teacher/checkpoints/step-00000150/ema.safetensors");
+  ASSERT_EQ(averages.size(), teacher.size());
+  for (const auto& [name, tensor] : averages)
+    EXPECT_TRUE(at::allclose(tensor, teacher.at(name), 1e-5, 1e-7)) << name;
+  // A round can be run alone by the configuration it stored.
+  must("elf-train --config rounds/steps-2/config.yaml --out alone");
+  expect_equal_checkpoints("alone/checkpoints/step-00000020", "rounds/steps-2/checkpoints/step-00000020");
+}
+
+// Stopped in the second round; the same command goes on and ends where an undisturbed one does.
+TEST_F(Distill, AChainStoppedAnywhereGoesOnBitwise) {
+  const std::string command =
+      "elf-train --config rounds.yaml --set train.steps=150 --set train.log_every=1 --set "
+      "distillation.eval_samples=0 --out ";
+  const Outcome first = tool(command +
+                             "broken & pid=$!; for i in $(seq 400); do grep -q loss "
+                             "broken/steps-2/metrics.jsonl 2>/dev/null && break; "
+                             "sleep 0.05; done; kill -TERM $pid; wait $pid");
+  EXPECT_EQ(first.code, 85) << first.err;
+  EXPECT_TRUE(fs::exists(folder_ / "broken/steps-4/checkpoints/step-00000150"));
+  EXPECT_FALSE(fs::exists(folder_ / "broken/steps-2/checkpoints/step-00000150"));
+  must(command + "broken");
+  must(command + "straight");
+  for (const char* round : {"steps-4", "steps-2"}) {
+    const std::string checkpoint = std::string(round) + "/checkpoints/step-00000150";
+    expect_equal_checkpoints("broken/" + checkpoint, "straight/" + checkpoint);
+  }
+}
+
+TEST_F(Distill, ATeacherThatDoesNotFitIsRefused) {
+  const std::string command = "elf-train --config rounds.yaml --out bad ";
+  expect_refusal(command + "--set model.depth=3",
+                 {"teacher", "do not fit the model's configuration", "blocks.2."});
+  expect_refusal(command + "--set flow.denoiser_noise_scale=0.6", {"flow.denoiser_noise_scale is 0.5 there"});
+  expect_refusal(command + "--set latents.std=2", {"teacher", "latent"});
+  expect_refusal(command + "--set distillation.teacher=gone", {"gone", "no such run"});
+  expect_refusal(command + "--set distillation.teacher_steps=2", {"teacher_steps has 1 values"});
+}
+
+}  // namespace
+}  // namespace elf
