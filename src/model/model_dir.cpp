@@ -214,10 +214,6 @@ StoredModel read_stored_model(const fs::path& path) {
   return model;
 }
 
-TensorMap load_weights(const fs::path& path, Weights weights) {
-  return read_safetensors(find_model(path, weights).weights_file);
-}
-
 void write_model_parts(const fs::path& folder, const RunConfig& config) {
   make_folder(folder);
   RunConfig stored = config;
