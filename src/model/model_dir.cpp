@@ -254,7 +254,7 @@ void write_model_dir(const fs::path& folder, const StoredModel& model, const Mod
     if (!each->empty()) require_weights(model.config.model, *each, options.source);
   }
   RunConfig config = model.config;
-  config.data.train = config.data.valid = "";
+  config.data.train = config.data.valid = config.latents.cache = "";
   config.train.out = TrainConfig().out;
   json facts = {{"format", kModelFormat},
                 {"format_version", kModelVersion},
