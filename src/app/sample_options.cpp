@@ -170,7 +170,10 @@ void check_sample_options(const SampleOptions& o) {
 void apply_sampler_setting(SamplingConfig& config, const std::string& name, const std::string& value) {
   const std::string option = "--" + name;
   if (name == "steps") {
+    constexpr int64_t kMost = 100'000;  // as in configurations
     config.steps = whole_number(value, option, 1);
+    if (config.steps > kMost)
+      usage_error(option, ": found '", value, "', expected an integer from 1 to ", kMost);
     config.times.clear();
   } else if (name == "times") {
     config.steps = static_cast<int64_t>(parse_times(value, option).size()) - 1;
