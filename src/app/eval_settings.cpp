@@ -25,25 +25,33 @@ void set(SamplingConfig& config, const std::string& key, const std::string& valu
     config.sampler = parse_enum<SamplerKind>(value, place);
   } else if (key == "time-schedule") {
     config.time_schedule = parse_enum<TimeGrid>(value, place);
+    config.times.clear();  // a list of the model's own would go before it
+  } else if (key == "sde-update") {
+    config.sde_update = parse_enum<SdeUpdate>(value, place);
   } else if (key == "steps") {
     config.steps = parse_number<int64_t>(key, value, 1);
+    config.times.clear();
   } else if (key == "batch-size") {
     config.batch_size = parse_number<int64_t>(key, value, 1);
   } else if (key == "gamma") {
     config.gamma = parse_number<double>(key, value, 0);
   } else if (key == "sc-cfg") {
     config.self_cond_cfg = parse_number<double>(key, value, 0);
+    config.self_cond_cfg_schedule.clear();
   } else if (key == "cfg") {
     config.cfg = parse_number<double>(key, value, 0);
+    config.cfg_schedule.clear();
   } else {
     usage_error("--setting: '", key,
-                "' is not one of sampler, steps, gamma, sc-cfg, cfg, time-schedule, batch-size");
+                "' is not one of sampler, steps, gamma, sde-update, sc-cfg, cfg, time-schedule, batch-size");
   }
 }
 
 std::string name_of(const SamplingConfig& c) {
   std::string name = cat(enum_name(c.sampler), "-", c.steps);
   if (c.sampler == SamplerKind::kSde) name += cat("-gamma", c.gamma);
+  if (c.sampler == SamplerKind::kSde && c.sde_update != SdeUpdate::kPublished)
+    name += cat("-", enum_name(c.sde_update));
   name += cat("-w", c.self_cond_cfg);
   if (c.cfg != 1) name += cat("-cfg", c.cfg);
   if (c.time_schedule != TimeGrid::kLogitNormal) name += cat("-", enum_name(c.time_schedule));
@@ -67,7 +75,7 @@ NamedSetting parse_setting(const std::string& text, const SamplingConfig& of_mod
 }
 
 std::string setting_help() {
-  return "Sampling setting, repeatable: sampler, steps, gamma, sc-cfg, cfg, time-schedule as "
+  return "Sampling setting, repeatable: sampler, steps, gamma, sde-update, sc-cfg, cfg, time-schedule as "
          "KEY=VALUE,KEY=VALUE; "
          "what is not given is the model's own";
 }
@@ -76,9 +84,13 @@ OrderedJson sampler_json(const SamplingConfig& c, const FlowConfig& flow) {
   return {{"sampler", enum_name(c.sampler)},
           {"steps", c.steps},
           {"gamma", c.gamma},
+          {"sde_update", enum_name(c.sde_update)},
           {"self_cond_cfg", c.self_cond_cfg},
+          {"self_cond_cfg_schedule", c.self_cond_cfg_schedule},
           {"cfg", c.cfg},
+          {"cfg_schedule", c.cfg_schedule},
           {"time_schedule", enum_name(c.time_schedule)},
+          {"times", c.times},
           {"p_mean", c.p_mean},
           {"p_std", c.p_std},
           {"noise_scale", flow.denoiser_noise_scale},

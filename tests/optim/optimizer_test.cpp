@@ -178,13 +178,14 @@ TEST(NewtonSchulz, GramFormKeepsTheAccuracyOfThePlainForm) {
   }
 }
 
-// Singular values of zero: what rounding makes of them grows 485 times in five iterations. 1e-4 of the norm.
+// Singular values of zero: what rounding makes of them grows 485 times in five iterations, in the plain form
+// as well. 3e-4 of the norm.
 TEST(NewtonSchulz, GramFormOfARankOneMatrix) {
   const at::Tensor x =
       at::outer(normal({1, Purpose::kInit}, {0}, {200})[0], normal({2, Purpose::kInit}, {0}, {500})[0]);
   const at::Tensor exact = plain_newton_schulz(x.to(at::kDouble), 5);
   for (const at::Tensor& result : {newton_schulz(x), newton_schulz(x.t()).t()})
-    EXPECT_LT(((result.to(at::kDouble) - exact).norm() / exact.norm()).item<double>(), 1e-4);
+    EXPECT_LT(((result.to(at::kDouble) - exact).norm() / exact.norm()).item<double>(), 3e-4);
 }
 
 TEST(NewtonSchulz, ZeroStaysZero) {

