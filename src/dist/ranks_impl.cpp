@@ -149,7 +149,8 @@ void Ranks::Impl::refuse_strangers(const std::string& job) {
 void Ranks::Impl::open_groups(at::Device device) {
   const int rank = static_cast<int>(launch.rank), size = static_cast<int>(launch.size);
   const milliseconds timeout = in_milliseconds(timeouts.collective);
-  auto options = c10d::ProcessGroupGloo::Options::create(timeout);
+  // Processes of one job may start seconds apart.
+  auto options = c10d::ProcessGroupGloo::Options::create(std::max(timeout, kMeetingTimeout));
   std::string address;
   waiting_for("meeting the other ranks", [&] {
     options->devices.push_back(gloo_device(launch, address));
@@ -157,6 +158,7 @@ void Ranks::Impl::open_groups(at::Device device) {
         c10::make_intrusive<c10d::PrefixStore>("gloo", store), rank, size, options);
     return 0;
   });
+  control->setTimeout(timeout);
   group = c10::make_intrusive<c10d::ProcessGroup>(store, rank, size);
   group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO, control);
   group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);

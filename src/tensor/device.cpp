@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 
 #include <filesystem>
@@ -47,15 +48,17 @@ at::Device parse_device(const std::string& name) {
 }
 
 at::Device device_of_process(const std::string& name, int64_t local_rank) {
-  const at::Device device = parse_device(name);
-  if (!device.is_cuda() || name.find(':') != std::string::npos) return device;
+  at::Device device = parse_device(name);
+  if (!device.is_cuda()) return device;
   const int64_t count = at::detail::getCUDAHooks().deviceCount();
   if (local_rank >= count) {
     usage_error("this is process ", local_rank, " of its machine (LOCAL_RANK, SLURM_LOCALID, ",
                 "OMPI_COMM_WORLD_LOCAL_RANK), but the machine shows ", count,
                 " CUDA devices; start at most as many processes as there are devices");
   }
-  return {at::kCUDA, static_cast<c10::DeviceIndex>(local_rank)};
+  if (!named) device = {at::kCUDA, static_cast<c10::DeviceIndex>(local_rank)};
+  c10::impl::VirtualGuardImpl(at::kCUDA).setDevice(device);
+  return device;
 }
 
 void set_threads(int count) {

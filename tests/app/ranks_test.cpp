@@ -143,7 +143,7 @@ TEST_F(SeveralRanks, StrangersAreRefused) {
   const std::string common = "WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" +
                              std::to_string(20000 + (::getpid() * 16 + next_port_++) % 12000) + " ";
   const Outcome outcome = tool(common +
-                               "RANK=0 LOCAL_RANK=0 timeout 30 elf-train --config run.yaml --set "
+                               "RANK=0 LOCAL_RANK=0 timeout 25 elf-train --config run.yaml --set "
                                "train.collective_timeout=5 --out home & " +
                                common +
                                "RANK=1 LOCAL_RANK=1 timeout 30 elf-train --config run.yaml --set "
@@ -157,14 +157,14 @@ TEST_F(SeveralRanks, StrangersAreRefused) {
 TEST_F(SeveralRanks, SlowWorkOfTheFirstRankIsWaitedFor) {
   const std::string run =
       "--config run.yaml --set train.steps=4 --set train.save_every=2 --set train.save_in_background=false "
-      "--set train.collective_timeout=2 --out ";
-  const std::string slow = "ELF_FAULTS=sleep_save@2:rank=0:value=5";
+      "--set train.collective_timeout=5 --out ";
+  const std::string slow = "ELF_FAULTS=sleep_save@2:rank=0:value=8";
   const Outcome patient = together(2, run + "patient-ranks", slow);
   EXPECT_EQ(patient.code, 0) << patient.err;
-  EXPECT_THAT(patient.err, HasSubstr("save on rank 0 took 5 s"));
-  const Outcome hurried = together(2, run + "hurried-ranks --set train.first_rank_timeout=2", slow);
+  EXPECT_THAT(patient.err, HasSubstr("save on rank 0 took 8 s"));
+  const Outcome hurried = together(2, run + "hurried-ranks --set train.first_rank_timeout=3", slow);
   EXPECT_NE(hurried.code, 0);
-  EXPECT_THAT(hurried.err, HasSubstr("'save on rank 0', at most 2 s (train.first_rank_timeout)"));
+  EXPECT_THAT(hurried.err, HasSubstr("'save on rank 0', at most 3 s (train.first_rank_timeout)"));
 }
 
 // Field case 28: the first cause is told once, with rank and step, and nobody waits.

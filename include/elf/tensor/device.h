@@ -13,7 +13,8 @@ namespace elf {
 at::Device parse_device(const std::string& name);
 
 // The same for one of several processes on this machine: "auto" and "cuda" mean the device with the number
-// `local_rank`. Throws Error (usage) naming the launcher's variables when there are fewer devices.
+// `local_rank`, which becomes the current device. Throws Error (usage) naming the launcher's variables when
+// there are fewer devices.
 at::Device device_of_process(const std::string& name, int64_t local_rank);
 
 // Threads of one operation; 0 = as many as there are cores. Call before the first tensor operation.
