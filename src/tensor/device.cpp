@@ -50,8 +50,9 @@ at::Device parse_device(const std::string& name) {
 at::Device device_of_process(const std::string& name, int64_t local_rank) {
   at::Device device = parse_device(name);
   if (!device.is_cuda()) return device;
+  const bool named = name.find(':') != std::string::npos;
   const int64_t count = at::detail::getCUDAHooks().deviceCount();
-  if (local_rank >= count) {
+  if (!named && local_rank >= count) {
     usage_error("this is process ", local_rank, " of its machine (LOCAL_RANK, SLURM_LOCALID, ",
                 "OMPI_COMM_WORLD_LOCAL_RANK), but the machine shows ", count,
                 " CUDA devices; start at most as many processes as there are devices");
