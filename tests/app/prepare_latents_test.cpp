@@ -117,7 +117,7 @@ TEST_F(PrepareLatents, ACacheHoldsEveryDifferentRow) {
     EXPECT_EQ(cache.info().length, 12);
     EXPECT_EQ(cache.info().dim, 64);
     EXPECT_EQ(cache.info().data_hash, Dataset::open(path("data.h5")).info().data_hash);
-    EXPECT_EQ(cache.info().rows, different.size());
+    EXPECT_EQ(cache.info().rows, static_cast<int64_t>(different.size()));
     EXPECT_NEAR(static_cast<double>(fs::file_size(path("l.h5"))),
                 static_cast<double>(latent_cache_bytes(cache.info().rows, 12, 64, dtype)), 40'000);
   }
