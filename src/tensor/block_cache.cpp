@@ -60,14 +60,17 @@ class BlockCache {
     return block;
   }
 
-  void give_back(void* block) {
+  // False: not a block of this cache.
+  bool give_back(void* block) {
     const std::lock_guard lock(mutex_);
     const auto found = sizes_.find(block);
+    if (found == sizes_.end()) return false;
     const size_t bytes = found->second;
     sizes_.erase(found);
     live_ -= bytes;
     kept_.emplace(bytes, block);
     kept_bytes_ += bytes;
+    return true;
   }
 
   BlockCacheState state() {
@@ -98,13 +101,21 @@ BlockCache& cache() {
   return *the_cache;
 }
 
+// Of either kind: only blocks of the cache, and few others, begin at a huge page.
+void release(void* memory) {
+  if (reinterpret_cast<uintptr_t>(memory) % kHugePage == 0 && cache().give_back(memory)) return;
+  c10::GetDefaultCPUAllocator()->raw_deleter()(memory);
+}
+
 class CachingAllocator final : public at::Allocator {
  public:
   at::DataPtr allocate(size_t bytes) override {
-    if (bytes < kSmallest) return c10::GetDefaultCPUAllocator()->allocate(bytes);
-    void* block = cache().take(bytes);
-    return {block, block, &give_back_block, at::Device(at::kCPU)};
+    void* memory = bytes < kSmallest ? c10::GetDefaultCPUAllocator()->allocate(bytes).release_context()
+                                     : cache().take(bytes);
+    return {memory, memory, &release, at::Device(at::kCPU)};
   }
+  // oneDNN allocates and frees without a DataPtr.
+  at::DeleterFnPtr raw_deleter() const override { return &release; }
   void copy_data(void* to, const void* from, size_t bytes) const override {
     default_copy_data(to, from, bytes);
   }

@@ -1,5 +1,6 @@
 #include "elf/tensor/block_cache.h"
 
+#include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -37,6 +38,19 @@ TEST(BlockCache, HoldsNoMoreThanWasInUseAtOnce) {
   EXPECT_LE(now.live + now.kept, now.peak_live);
   EXPECT_LT(now.kept, after.kept);
   give_back_block(large);
+}
+
+// As oneDNN does it; small memory comes from malloc, large memory from the cache.
+TEST(BlockCache, MemoryIsFreedWithoutItsDataPtr) {
+  use_block_cache();
+  at::Allocator& allocator = *c10::GetCPUAllocator();
+  const int64_t before = block_cache_state().live;
+  for (const size_t bytes : {size_t{0}, size_t{100}, 3 * kMiB}) {
+    void* memory = allocator.raw_allocate(bytes);
+    if (bytes > 0) std::memset(memory, 1, bytes);
+    allocator.raw_deallocate(memory);
+  }
+  EXPECT_EQ(block_cache_state().live, before);
 }
 
 TEST(BlockCache, ThreadsShareIt) {
