@@ -79,7 +79,7 @@ TEST(Decode, BannedTokensStandNowhereInTheirPlaces) {
   const at::Tensor latents = at::tensor({3.0f, 2.0f, 1.0f, 0.0f}).expand({1, 2, 4}).contiguous();
   DecodeRequest request{.banned = {0, 1, 99, -5},
                         .certainty = true};  // ids outside the network's are no matter
-  request.banned_at = at::tensor({false, true}).view({1, 2});
+  request.banned_at = at::tensor({0, 1}).to(at::kBool).view({1, 2});
   const Decoded decoded = decode(model, latents, request);
   EXPECT_EQ(decoded.ids[0][0].item<int64_t>(), 0);
   EXPECT_EQ(decoded.ids[0][1].item<int64_t>(), 2);

@@ -135,6 +135,7 @@ class CountingDenoiser : public Denoiser {
     for (int64_t b = 0; b < x.size(0); ++b) {
       const int64_t first = best[b][0].item<int64_t>();
       const double sure = 0.3 * input.t[b].item<double>() + 0.02;  // beyond the noise
+      if (input.z[b][0].max().item<double>() <= sure) continue;    // nothing but noise to count from
       for (int64_t i = 0; i < x.size(1); ++i) {
         const bool end = input.z[b][i][kEos].item<double>() > sure;
         x[b][i][end ? kEos : std::min<int64_t>(first + i, kVocabulary - 1)] = 1.0;
