@@ -107,7 +107,7 @@ TEST(ElfPrepare, EndsWithTwoAndOneMessageOnBadInput) {
       {pairs + " --target short.txt" + tok + data, "a.txt has 100 records, short.txt has 1"},
       {pairs + tok + data, "--target"},
       {"$P tokenizer --input a.txt --vocab-size 5000 --out big", "5000"},
-      {"$P", "subcommand"},
+      {"$P", "a command is missing"},
   };
   for (const auto& [command, expected] : cases) {
     const Outcome outcome = shell(folder, command);
