@@ -1,6 +1,7 @@
 #include "sample_engine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <numeric>
 
@@ -194,7 +195,10 @@ void SampleEngine::write(const SampleJob& job, size_t job_number, MadeSamples& m
     more["infill"] = job.input.text;
     more["fills"] = std::move(fills);
     more["method"] = options_.infill_method;
-    if (filled.tried > 1) more["lengths_tried"] = filled.tried, more["log_prob"] = filled.log_prob;
+    if (filled.tried > 1) {
+      more["lengths_tried"] = filled.tried;
+      more["log_prob"] = std::round(filled.log_prob * 100) / 100;  // beyond that it depends on the batch
+    }
     return more;
   };
   if (options_.choose == "all" || texts.size() == 1) {

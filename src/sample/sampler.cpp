@@ -8,6 +8,7 @@
 #include "elf/config/schedules.h"
 #include "elf/flow/conditioning.h"
 #include "elf/flow/guidance.h"
+#include "elf/flow/interpolant.h"
 #include "elf/flow/solver.h"
 #include "elf/flow/times.h"
 #include "elf/tensor/random.h"
@@ -104,9 +105,10 @@ class Predictor {
   at::Tensor known_, known_mask_;  // [B, L, D], [B, L] of KnownLatents; undefined: none
 };
 
-// Where the samples stand, and the prediction that brought them there.
+// Where the samples stand, and what brought them there.
 struct State {
   at::Tensor z, x_hat;  // [B, L, D]
+  at::Tensor v = {};    // [B, L, D] velocity of the step before; only kMultistep keeps it
 };
 
 // One step of the walk from times[k] to times[k + 1].
@@ -119,15 +121,17 @@ class Stepper {
   void step(State& s, int64_t k) {
     const bool last = k + 2 == static_cast<int64_t>(draws_.times.size());
     if (config_.sampler == SamplerKind::kSde && config_.gamma != 0.0 && !last) return sde(s, k);
-    const at::Tensor t = time(k), t_next = time(k + 1), before = s.x_hat;
+    const at::Tensor t = time(k), t_next = time(k + 1);
     s.x_hat = predictor_.x_hat(s.z, s.x_hat, t, draws_.times[k], k == 0);
     if (config_.sampler == SamplerKind::kHeun && !last) {
       const at::Tensor end = predictor_.pin(euler_step(s.z, s.x_hat, t, t_next, model_.t_eps));
       const at::Tensor x_hat_end = predictor_.x_hat(end, s.x_hat, t_next, draws_.times[k + 1], false);
       s.z = heun_step(s.z, s.x_hat, end, x_hat_end, t, t_next, model_.t_eps);
       s.x_hat = x_hat_end;
-    } else if (config_.sampler == SamplerKind::kMultistep && !last && k > 0) {
-      s.z = multistep_step(s.z, s.x_hat, before, time(k - 1), t, t_next, model_.t_eps);
+    } else if (config_.sampler == SamplerKind::kMultistep && !last) {
+      const at::Tensor v = velocity(s.x_hat, s.z, t, model_.t_eps);
+      s.z = multistep_step(s.z, v, k > 0 ? s.v : v, k > 0 ? time(k - 1) : t, t, t_next);
+      s.v = v;
     } else {
       s.z = euler_step(s.z, s.x_hat, t, t_next, model_.t_eps);
     }

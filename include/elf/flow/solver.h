@@ -16,15 +16,11 @@ at::Tensor heun_step(const at::Tensor& z, const at::Tensor& x_hat, const at::Ten
                      const at::Tensor& x_hat_end, const at::Tensor& t, const at::Tensor& t_next,
                      double t_eps);
 
-// A step that takes the prediction as a line in t through this one and the one of t_before < t, and solves
-// dz/dt = (x(t) - z) / (1 - t) exactly for it (DPM-Solver++(2M) of Lu et al., 2022, in this path's terms):
-//   euler_step + slope ((t_next - t) - (1 - t_next) ln((1 - t) / (1 - t_next))),
-//   slope = (x_hat - x_hat_before) / (t - t_before).
-// Second order. The line is followed for at most twice the step before: longer steps take the part of the
-// slope that leads as far, so that no grid makes the extrapolation run away.
-at::Tensor multistep_step(const at::Tensor& z, const at::Tensor& x_hat, const at::Tensor& x_hat_before,
-                          const at::Tensor& t_before, const at::Tensor& t, const at::Tensor& t_next,
-                          double t_eps);
+// A step by this velocity and the one of t_before < t (Adams and Bashforth's second):
+//   z + h ((1 + r/2) v - r/2 v_before),  h = t_next - t,  r = h / (t - t_before), at most 2.
+// Second order. The bound keeps steps that are much longer than the one before from running away.
+at::Tensor multistep_step(const at::Tensor& z, const at::Tensor& v, const at::Tensor& v_before,
+                          const at::Tensor& t_before, const at::Tensor& t, const at::Tensor& t_next);
 
 // First half of an SDE step: back towards noise, from where Euler goes to t_next. With a = clip(1 - gamma
 // (t_next - t), 0, 1): t_b = a t, z_b = a z + (1 - a) noise_scale eps. gamma = 0 changes nothing.
