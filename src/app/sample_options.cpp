@@ -102,7 +102,7 @@ void add_sample_options(CLI::App& app, SampleOptions& o) {
       ->check(CLI::IsMember({"truncate", "skip", "refuse"}))
       ->capture_default_str();
   app.add_option("--infill-method", o.infill_method,
-                 "What holds the known text: reencode, path or pin (docs/SAMPLING.md)")
+                 "What holds the known text: path, reencode or pin (docs/SAMPLING.md)")
       ->capture_default_str();
   app.add_option("--free-gap", o.free_gap, "Most tokens of a <gap> of free length")->capture_default_str();
   app.add_option(

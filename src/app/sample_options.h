@@ -19,7 +19,7 @@ inline constexpr int64_t kMostSamples = int64_t{1} << 40;
 struct SampleOptions {
   CommonOptions common;
   std::string model, input, infill, field, output, format, trajectory, weights = "ema";
-  std::string long_input = "truncate", infill_method = "reencode", choose = "bleu";
+  std::string long_input = "truncate", infill_method = "path", choose = "bleu";
   std::optional<int64_t> num_samples, batch_size;
   int64_t first_index = 0, num_candidates = 1, free_gap = 8;
   double max_wait = 0.1, watch_delay = 0.1;

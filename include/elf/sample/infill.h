@@ -23,7 +23,7 @@ enum class InfillMethod {
 InfillMethod parse_infill_method(std::string_view name, std::string_view option);
 
 struct InfillSettings {
-  InfillMethod method = InfillMethod::kReencode;
+  InfillMethod method = InfillMethod::kPath;
   bool eos_padding = true;           // the model learned EOS as padding (flow.pad_token)
   int64_t tries = 16;                // combinations of gap lengths looked at, at most, where lengths are free
   std::vector<int64_t> banned = {};  // ids that fill no gap of a text with an end: special and unknown ones
