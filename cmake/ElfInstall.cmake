@@ -1,5 +1,4 @@
 # make install: tools, libraries, headers, configurations, and the package that find_package(elf) reads.
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 get_filename_component(LibTorch_DIR_USED ${LibTorch_LIBRARY_DIR} DIRECTORY)
