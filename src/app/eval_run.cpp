@@ -18,6 +18,7 @@
 #include "eval_run_metrics.h"
 #include "eval_settings.h"
 #include "sample_io.h"
+#include "sampler_record.h"
 
 namespace elf::app {
 namespace fs = std::filesystem;

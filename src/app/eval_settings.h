@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "elf/config/flow_config.h"
 #include "elf/config/sampling_config.h"
 #include "eval_common.h"
 
@@ -18,8 +17,5 @@ struct NamedSetting {
 // (usage) naming key and value.
 NamedSetting parse_setting(const std::string& text, const SamplingConfig& of_model);
 std::string setting_help();
-
-// As the record of elf-sample has it.
-OrderedJson sampler_json(const SamplingConfig& config, const FlowConfig& flow);
 
 }  // namespace elf::app

@@ -12,6 +12,7 @@
 #include "elf/version.h"
 #include "resumable_writer.h"
 #include "sample_engine.h"
+#include "sampler_record.h"
 #include "watch.h"
 
 namespace elf::app {
@@ -21,25 +22,10 @@ using Json = nlohmann::ordered_json;
 
 // All that a record depends on besides its number and input: equal settings, equal records.
 Json settings_of(const SampleOptions& o, const Model& model, const SamplingConfig& c) {
-  const FlowConfig& flow = model.config.flow;
   Json settings = {{"weights_hash", model.weights_digest},
                    {"tokenizer_hash", model.tokenizer->hash()},
                    {"latents_hash", model.codec->digest()},
-                   {"sampler",
-                    {{"sampler", enum_name(c.sampler)},
-                     {"steps", c.steps},
-                     {"gamma", c.gamma},
-                     {"sde_update", enum_name(c.sde_update)},
-                     {"self_cond_cfg", c.self_cond_cfg},
-                     {"self_cond_cfg_schedule", c.self_cond_cfg_schedule},
-                     {"cfg", c.cfg},
-                     {"cfg_schedule", c.cfg_schedule},
-                     {"time_schedule", enum_name(c.time_schedule)},
-                     {"times", c.times},
-                     {"p_mean", c.p_mean},
-                     {"p_std", c.p_std},
-                     {"noise_scale", flow.denoiser_noise_scale},
-                     {"t_eps", flow.t_eps}}},
+                   {"sampler", sampler_json(c, model.config.flow)},
                    {"seed", c.seed},
                    {"first_index", o.first_index},
                    {"clean_up", o.clean_up}};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "corruption.h"
 #include "elf/base/error.h"
 #include "elf/flow/conditioning.h"
 #include "elf/flow/interpolant.h"
@@ -53,9 +54,7 @@ Noised add_noise(const NetworkTraits& traits, const ObjectiveInput& input, const
   n.t_s = student_time(draws.time, round, config);
   if (traits.cfg_tokens) n.w = self_cond_scale(draws.w, config);
   n.z = pin_condition(mix_noise(n.x, n.t_s, draws.eps, config.denoiser_noise_scale), n.x, n.cond);
-  at::Tensor corrupted =
-      mix_noise(n.x, corruption_level(draws.p_normal, config), draws.decoder_eps, config.decoder_noise_scale);
-  if (config.decode_condition == DecodeCondition::kClean) corrupted = pin_condition(corrupted, n.x, n.cond);
+  const at::Tensor corrupted = corrupted_latents(n.x, n.cond, draws, config);
   n.input.z = at::where(broadcast_rows(n.decode, n.z), corrupted, n.z);
   n.input.t = n.t_s.masked_fill(n.decode, 1.0);
   n.input.w = n.w;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "corruption.h"
 #include "elf/base/error.h"
 #include "elf/base/phases.h"
 #include "elf/flow/conditioning.h"
@@ -35,10 +36,7 @@ Noised add_noise(const NetworkTraits& traits, const ObjectiveInput& input, const
   n.t = training_time(draws.time, config);
   if (traits.cfg_tokens) n.w = self_cond_scale(draws.w, config);
   n.z = pin_condition(mix_noise(n.x, n.t, draws.eps, config.denoiser_noise_scale), n.x, n.cond);
-  // The published code corrupts the condition as well, although sampling decodes with a clean one.
-  at::Tensor corrupted =
-      mix_noise(n.x, corruption_level(draws.p_normal, config), draws.decoder_eps, config.decoder_noise_scale);
-  if (config.decode_condition == DecodeCondition::kClean) corrupted = pin_condition(corrupted, n.x, n.cond);
+  const at::Tensor corrupted = corrupted_latents(n.x, n.cond, draws, config);
   n.input.z = at::where(broadcast_rows(n.decode, n.z), corrupted, n.z);
   n.input.t = n.t.masked_fill(n.decode, 1.0);
   n.input.w = n.w;

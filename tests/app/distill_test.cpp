@@ -3,12 +3,11 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include "elf/tensor/safetensors.h"
-#include "support/command.h"
+#include "support/tool_test.h"
 
 namespace elf {
 namespace {
@@ -21,25 +20,11 @@ using test::spill;
 using ::testing::HasSubstr;
 
 // Made once: a text, a teacher of 150 steps, and the configuration of two rounds.
-class Distill : public ::testing::Test {
+class Distill : public test::ToolTest {
  protected:
   static void SetUpTestSuite() {
-    folder_ = fs::temp_directory_path() / ("elf_distill_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-    const std::string words[] = {"the", "king", "said", "unto", "his", "men",
-                                 "go",  "up",   "and",  "see",  "land"};
-    std::string text;
-    for (int i = 0; i < 300; ++i) {
-      for (int k = 0; k < 3 + i % 4; ++k) text += (k ? " " : "") + words[(i * 7 + k * k * 3 + k * i) % 11];
-      text += "\n";
-    }
-    spill(folder_ / "docs.txt", text);
-    must(
-        "elf-prepare tokenizer --input docs.txt --vocab-size 64 --model-type word --extra-ids 0 --out words");
-    must(
-        "elf-prepare corpus --input docs.txt --tokenizer words --max-length 8 --valid-fraction 0.1 "
-        "--valid-out valid.h5 --out docs.h5");
-    must("elf-prepare table --data docs.h5 --kind svd --width 8 --out table");
+    make_folder("distill");
+    make_small_data();
     spill(folder_ / "teacher.yaml",
           "model: {depth: 2, hidden_size: 16, num_heads: 2, latent_dim: 8, bottleneck_dim: 8, "
           "num_time_tokens: 1, "
@@ -59,33 +44,9 @@ class Distill : public ::testing::Test {
     must("elf-train --config teacher.yaml --out teacher");
     table_ = must("elf-train --config rounds.yaml --out rounds").out;
   }
-  static void TearDownTestSuite() { fs::remove_all(folder_); }
 
-  static Outcome tool(const std::string& command) {
-    return test::run(folder_, "export OMP_NUM_THREADS=1; " + command);
-  }
-  static Outcome must(const std::string& command) {
-    const Outcome outcome = tool(command);
-    EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.err;
-    return outcome;
-  }
-  static void expect_equal_checkpoints(const std::string& a, const std::string& b) {
-    for (const char* file : {"model.safetensors", "ema.safetensors", "optimizer.safetensors"}) {
-      const std::string bytes = slurp(folder_ / a / file);
-      ASSERT_FALSE(bytes.empty()) << a;
-      EXPECT_TRUE(bytes == slurp(folder_ / b / file)) << file << " of " << a << " and " << b;
-    }
-  }
-  static void expect_refusal(const std::string& command, const std::vector<std::string>& parts) {
-    const Outcome outcome = tool(command);
-    EXPECT_EQ(outcome.code, 2) << command << "\n" << outcome.err;
-    for (const std::string& part : parts) EXPECT_THAT(outcome.err, HasSubstr(part)) << command;
-  }
-
-  static fs::path folder_;
   static std::string table_;
 };
-fs::path Distill::folder_;
 std::string Distill::table_;
 
 TEST_F(Distill, OneTableOfAllRoundsWithThePublishedRows) {

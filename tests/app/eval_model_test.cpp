@@ -2,11 +2,10 @@
 // sampled and scored on pairs and without inputs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
-#include "support/command.h"
+#include "support/tool_test.h"
 
 namespace elf {
 namespace {
@@ -21,11 +20,10 @@ using testing::HasSubstr;
 
 const std::string kScorer = std::string(ELF_TEST_DIR) + "/golden/eval/gpt2_model";
 
-class EvalModel : public testing::Test {
+class EvalModel : public test::ToolTest {
  protected:
   static void SetUpTestSuite() {
-    folder_ = fs::temp_directory_path() / ("elf_eval_model_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
+    make_folder("eval_model");
     std::string source, target;
     for (int i = 0; i < 40; ++i) {
       const std::string word = {static_cast<char>('a' + i % 5), static_cast<char>('a' + i % 7), 'x'};
@@ -51,7 +49,6 @@ class EvalModel : public testing::Test {
       twenty += "the king number " + std::to_string(i) + " said unto his men go up\n";
     spill(folder_ / "twenty.txt", twenty);
   }
-  static void TearDownTestSuite() { fs::remove_all(folder_); }
 
   static std::string config(const std::string& data) {
     return "model: {depth: 1, hidden_size: 16, num_heads: 2, latent_dim: 8, bottleneck_dim: 8, "
@@ -66,19 +63,8 @@ class EvalModel : public testing::Test {
            "train: {global_batch_size: 8, steps: 20, log_every: 10, save_every: 20}\nsampling: {steps: 2}\n";
   }
 
-  static Outcome tool(const std::string& command) {
-    return test::run(folder_, "export OMP_NUM_THREADS=1; " + command);
-  }
-  static Outcome must(const std::string& command) {
-    const Outcome outcome = tool(command);
-    EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.err;
-    return outcome;
-  }
   static json record(const std::string& command) { return json::parse(must(command).out); }
-
-  static fs::path folder_;
 };
-fs::path EvalModel::folder_;
 
 TEST_F(EvalModel, GenPplEqualsThePublishedCode) {
   const json set = json::parse(

@@ -2,11 +2,10 @@
 // stored samples, and a resumed run ends where a straight one does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
-#include "support/command.h"
+#include "support/tool_test.h"
 
 namespace elf {
 namespace {
@@ -17,25 +16,11 @@ using test::Outcome;
 using test::slurp;
 using test::spill;
 
-class Knobs : public ::testing::Test {
+class Knobs : public test::ToolTest {
  protected:
   static void SetUpTestSuite() {
-    folder_ = fs::temp_directory_path() / ("elf_knobs_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-    const std::string words[] = {"the", "king", "said", "unto", "his", "men",
-                                 "go",  "up",   "and",  "see",  "land"};
-    std::string text;
-    for (int i = 0; i < 300; ++i) {
-      for (int k = 0; k < 3 + i % 4; ++k) text += (k ? " " : "") + words[(i * 7 + k * k * 3 + k * i) % 11];
-      text += "\n";
-    }
-    spill(folder_ / "docs.txt", text);
-    must(
-        "elf-prepare tokenizer --input docs.txt --vocab-size 64 --model-type word --extra-ids 0 --out words");
-    must(
-        "elf-prepare corpus --input docs.txt --tokenizer words --max-length 8 --valid-fraction 0.1 "
-        "--valid-out valid.h5 --out docs.h5");
-    must("elf-prepare table --data docs.h5 --kind svd --width 8 --out table");
+    make_folder("knobs");
+    make_small_data();
     spill(folder_ / "run.yaml",
           "model: {depth: 2, hidden_size: 16, num_heads: 2, latent_dim: 8, bottleneck_dim: 8, "
           "num_time_tokens: 1, "
@@ -47,22 +32,11 @@ class Knobs : public ::testing::Test {
           "train: {global_batch_size: 16, steps: 60, log_every: 5, valid_every: 20, save_every: 30}\n"
           "sampling: {steps: 4}\n");
   }
-  static void TearDownTestSuite() { fs::remove_all(folder_); }
 
-  static Outcome tool(const std::string& command) {
-    return test::run(folder_, "export OMP_NUM_THREADS=1; " + command);
-  }
-  static Outcome must(const std::string& command) {
-    const Outcome outcome = tool(command);
-    EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.err;
-    return outcome;
-  }
   static std::vector<double> held_out(const std::string& run) {
     std::vector<double> losses;
-    std::istringstream text(slurp(folder_ / run / "metrics.jsonl"));
-    for (std::string line; std::getline(text, line);) {
-      const json parsed = json::parse(line);
-      if (parsed.contains("valid_loss")) losses.push_back(parsed["valid_loss"]);
+    for (const json& line : metrics(run)) {
+      if (line.contains("valid_loss")) losses.push_back(line["valid_loss"]);
     }
     return losses;
   }
@@ -84,10 +58,7 @@ class Knobs : public ::testing::Test {
     EXPECT_EQ(std::count(one.begin(), one.end(), '\n'), 5);
     EXPECT_EQ(must("elf-sample --model " + name + " --num-samples 5 --seed 3 --batch-size 2").out, one);
   }
-
-  static fs::path folder_;
 };
-fs::path Knobs::folder_;
 
 TEST_F(Knobs, PredictionOfVelocity) {
   expect_works("v", "--set model.prediction=v");

@@ -2,12 +2,11 @@
 // they say to wrong input.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include "elf/tensor/safetensors.h"
-#include "support/command.h"
+#include "support/tool_test.h"
 
 namespace elf {
 namespace {
@@ -20,21 +19,15 @@ using test::spill;
 using ::testing::HasSubstr;
 
 // Made once for all tests of this program: text, tokenizer, datasets, tables, a model of 40 steps.
-class Pipeline : public ::testing::Test {
+class Pipeline : public test::ToolTest {
  protected:
   static void SetUpTestSuite() {
-    folder_ = fs::temp_directory_path() / ("elf_pipeline_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-    write_texts();
-    spill(folder_ / "docs.yaml", config("docs.h5", "docs-valid.h5", "words", "table", ""));
+    make_folder("pipeline");
+    write_pairs();
+    spill(folder_ / "docs.yaml", config("docs.h5", "valid.h5", "words", "table", ""));
     spill(folder_ / "pairs.yaml",
           config("pairs.h5", "pairs.h5", "chars", "gauss", "  label_drop_prob: 0.1\n"));
-    must(
-        "elf-prepare tokenizer --input docs.txt --vocab-size 64 --model-type word --extra-ids 0 --out words");
-    must(
-        "elf-prepare corpus --input docs.txt --tokenizer words --max-length 8 --valid-fraction 0.1 "
-        "--valid-out docs-valid.h5 --out docs.h5");
-    must("elf-prepare table --data docs.h5 --kind svd --width 8 --out table");
+    make_small_data();
     must(
         "elf-prepare tokenizer --input pairs.src pairs.tgt --vocab-size 64 --model-type char --extra-ids 0 "
         "--out chars");
@@ -46,21 +39,14 @@ class Pipeline : public ::testing::Test {
     must("elf-train --config docs.yaml --set train.steps=400 --set train.valid_every=100 --out run400");
     must("elf-train --config pairs.yaml --set train.steps=200 --out pairs-run");
   }
-  static void TearDownTestSuite() { fs::remove_all(folder_); }
 
-  static void write_texts() {
-    const std::string words[] = {"the", "king", "said", "unto", "his", "men",
-                                 "go",  "up",   "and",  "see",  "land"};
-    std::string docs, source, target;
+  static void write_pairs() {
+    std::string source, target;
     for (int i = 0; i < 300; ++i) {
-      std::string line, reversed;
-      for (int k = 0; k < 3 + i % 4; ++k) line += (k ? " " : "") + words[(i * 7 + k * k * 3 + k * i) % 11];
-      docs += line + "\n";
-      const std::string word = words[i % 11].substr(0, 5) + std::string(1, static_cast<char>('a' + i % 5));
+      const std::string word = kWords[i % 11].substr(0, 5) + std::string(1, static_cast<char>('a' + i % 5));
       source += word + "\n";
       target += std::string(word.rbegin(), word.rend()) + "\n";
     }
-    spill(folder_ / "docs.txt", docs);
     spill(folder_ / "pairs.src", source);
     spill(folder_ / "pairs.tgt", target);
   }
@@ -81,42 +67,7 @@ class Pipeline : public ::testing::Test {
            "train: {global_batch_size: 16, steps: 40, log_every: 5, valid_every: 10, save_every: 20}\n"
            "sampling: {steps: 4}\n";
   }
-
-  // One thread: bitwise comparisons need it, and tensors this small run no faster on two.
-  static Outcome tool(const std::string& command) {
-    return test::run(folder_, "export OMP_NUM_THREADS=1; " + command);
-  }
-  static Outcome must(const std::string& command) {
-    const Outcome outcome = tool(command);
-    EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.err;
-    return outcome;
-  }
-  // The user's mistake: exit 2, one message that holds `parts`, and no `left_over` file.
-  static void expect_refusal(const std::string& command, const std::vector<std::string>& parts,
-                             const std::string& left_over = "") {
-    const Outcome outcome = tool(command);
-    EXPECT_EQ(outcome.code, 2) << command << "\n" << outcome.err;
-    for (const std::string& part : parts) EXPECT_THAT(outcome.err, HasSubstr(part)) << command;
-    EXPECT_THAT(outcome.err, ::testing::Not(HasSubstr("frame #"))) << command;
-    if (!left_over.empty()) EXPECT_FALSE(fs::exists(folder_ / left_over)) << command;
-  }
-  static void expect_equal_checkpoints(const std::string& a, const std::string& b) {
-    for (const char* file : {"model.safetensors", "ema.safetensors", "optimizer.safetensors"}) {
-      const std::string bytes = slurp(folder_ / a / file);
-      ASSERT_FALSE(bytes.empty()) << a;
-      EXPECT_TRUE(bytes == slurp(folder_ / b / file)) << file << " of " << a << " and " << b;
-    }
-  }
-  static std::vector<json> metrics(const std::string& run) {
-    std::vector<json> lines;
-    std::istringstream text(slurp(folder_ / run / "metrics.jsonl"));
-    for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
-    return lines;
-  }
-
-  static fs::path folder_;
 };
-fs::path Pipeline::folder_;
 
 TEST_F(Pipeline, FortyStepsAreTwentyPlusTwentyBitwise) {
   must("elf-train --config docs.yaml --set train.steps=20 --set optimizer.schedule=constant --out half");

@@ -97,8 +97,8 @@ TEST_F(SeveralRanks, ResumesOnAnotherNumberOfRanks) {
 
 // Field case 23: 15 rows, 2 ranks, an uneven last batch, an evaluation set of 5.
 TEST_F(SeveralRanks, UnevenTailsEndAndValidationCountsEachRowOnce) {
-  write_docs("fifteen.txt", 15);
-  write_docs("five.txt", 5);
+  test::spill(folder_ / "fifteen.txt", small_text(15));
+  test::spill(folder_ / "five.txt", small_text(5));
   for (const char* name : {"fifteen", "five"})
     must(std::string("elf-prepare corpus --input ") + name + ".txt --tokenizer words --max-length 8 --out " +
          name + ".h5");

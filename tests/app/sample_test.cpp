@@ -2,7 +2,6 @@
 // candidates, gaps, pipes, trajectories.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -12,7 +11,7 @@
 #include "elf/sample/infill.h"
 #include "elf/sample/score.h"
 #include "elf/tensor/random.h"
-#include "support/command.h"
+#include "support/tool_test.h"
 
 namespace elf {
 namespace {
@@ -26,11 +25,10 @@ using ::testing::HasSubstr;
 
 // Made once: a model of texts, one of pairs with a table, one of pairs with a contextual encoder, one whose
 // network knows more ids than its tokenizer.
-class Sampling : public ::testing::Test {
+class Sampling : public test::ToolTest {
  protected:
   static void SetUpTestSuite() {
-    folder_ = fs::temp_directory_path() / ("elf_sample_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
+    make_folder("sample");
     write_texts();
     spill(folder_ / "docs.yaml", config("docs.h5", "words", "source: table, path: table", ""));
     spill(folder_ / "pairs.yaml",
@@ -56,17 +54,14 @@ class Sampling : public ::testing::Test {
         "--out pairs-t5");
     must("elf-train --config docs.yaml --set model.vocab_size=500 --set train.steps=1 --out wide");
   }
-  static void TearDownTestSuite() { fs::remove_all(folder_); }
 
   static void write_texts() {
-    const std::string words[] = {"the", "king", "said", "unto", "his", "men",
-                                 "go",  "up",   "and",  "see",  "land"};
     std::string docs, source, target;
     for (int i = 0; i < 300; ++i) {
       std::string line;
-      for (int k = 0; k < 3 + i % 4; ++k) line += (k ? " " : "") + words[(i * 7 + k * 3) % 11];
+      for (int k = 0; k < 3 + i % 4; ++k) line += (k ? " " : "") + kWords[(i * 7 + k * 3) % 11];
       docs += line + "\n";
-      const std::string word = words[i % 11].substr(0, 5) + std::string(1, static_cast<char>('a' + i % 5));
+      const std::string word = kWords[i % 11].substr(0, 5) + std::string(1, static_cast<char>('a' + i % 5));
       source += word + "\n";
       target += std::string(word.rbegin(), word.rend()) + "\n";
     }
@@ -89,31 +84,7 @@ class Sampling : public ::testing::Test {
            "train: {global_batch_size: 16, steps: 400, log_every: 100, save_every: 0}\n"
            "sampling: {steps: 4}\n";
   }
-
-  static Outcome tool(const std::string& command) {
-    return test::run(folder_, "export OMP_NUM_THREADS=1; " + command);
-  }
-  static Outcome must(const std::string& command) {
-    const Outcome outcome = tool(command);
-    EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.err;
-    return outcome;
-  }
-  static void expect_refusal(const std::string& command, const std::vector<std::string>& parts) {
-    const Outcome outcome = tool(command);
-    EXPECT_EQ(outcome.code, 2) << command << "\n" << outcome.err;
-    for (const std::string& part : parts) EXPECT_THAT(outcome.err, HasSubstr(part)) << command;
-    EXPECT_EQ(outcome.out, "") << command;
-  }
-  static std::vector<json> records(const std::string& text) {
-    std::vector<json> lines;
-    std::istringstream in(text);
-    for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line));
-    return lines;
-  }
-
-  static fs::path folder_;
 };
-fs::path Sampling::folder_;
 
 TEST_F(Sampling, TheSameForEveryBatchSize) {
   for (const std::string what :
@@ -122,7 +93,7 @@ TEST_F(Sampling, TheSameForEveryBatchSize) {
     spill(folder_ / "gaps.txt", "the <gap> his\n\nking <gap:1> <gap>\n<gap:2-3> men\ngo up\n");
     const std::string command = "elf-sample " + what + " --seed 5 --format jsonl --batch-size ";
     const std::string one = must(command + "1").out;
-    EXPECT_EQ(records(one).size(), what.find("17") != std::string::npos ? 17u : 5u);
+    EXPECT_EQ(json_lines(one).size(), what.find("17") != std::string::npos ? 17u : 5u);
     for (const char* batch : {"2", "5", "16"})
       EXPECT_EQ(must(command + batch).out, one) << what << ", " << batch;
   }
@@ -178,8 +149,8 @@ TEST_F(Sampling, TheSameForTheReversedInput) {
   spill(folder_ / "backward.jsonl", backward);
   for (const std::string model : {"pairs", "pairs-t5"}) {
     const std::string command = "elf-sample --model " + model + " --cfg 2 --format jsonl --input ";
-    std::vector<json> there = records(must(command + "forward.jsonl").out);
-    const std::vector<json> back = records(must(command + "backward.jsonl --batch-size 2").out);
+    std::vector<json> there = json_lines(must(command + "forward.jsonl").out);
+    const std::vector<json> back = json_lines(must(command + "backward.jsonl --batch-size 2").out);
     ASSERT_EQ(there.size(), 5u);
     EXPECT_EQ(there[2].at("id"), "q2");
     std::reverse(there.begin(), there.end());
@@ -205,7 +176,7 @@ TEST_F(Sampling, AnInterruptedFileIsGoneOnWith) {
   // More samples than before are the ones missing; a finished file has none missing.
   must("elf-sample --model docs --num-samples 12 --seed 2 --resume --output r.jsonl");
   EXPECT_EQ(slurp(folder_ / "r.jsonl").find(whole), 0u);
-  EXPECT_EQ(records(slurp(folder_ / "r.jsonl")).size(), 12u);
+  EXPECT_EQ(json_lines(slurp(folder_ / "r.jsonl")).size(), 12u);
   expect_refusal(command + "r.jsonl --resume", {"12 samples already", "9"});
 }
 
@@ -265,7 +236,7 @@ TEST_F(Sampling, LongInputsAreCutSkippedOrRefused) {
   EXPECT_THAT(must(command + "truncate").err, HasSubstr("1 inputs are longer"));
   EXPECT_EQ(json::parse(slurp(folder_ / "long.jsonl.json")).at("truncated_inputs"), 1);
   must(command + "skip");
-  const std::vector<json> skipped = records(slurp(folder_ / "long.jsonl"));
+  const std::vector<json> skipped = json_lines(slurp(folder_ / "long.jsonl"));
   ASSERT_EQ(skipped.size(), 5u);
   EXPECT_EQ(skipped[2].at("text"), "");
   EXPECT_EQ(skipped[2].at("skipped"), "too long");
@@ -276,8 +247,8 @@ TEST_F(Sampling, LongInputsAreCutSkippedOrRefused) {
 TEST_F(Sampling, TheChoiceAmongCandidatesIsInTheRecord) {
   const std::string command =
       "elf-sample --model pairs --input five.txt --format jsonl --num-candidates 3 --choose ";
-  const std::vector<json> all = records(must(command + "all").out),
-                          chosen = records(must(command + "rouge").out);
+  const std::vector<json> all = json_lines(must(command + "all").out),
+                          chosen = json_lines(must(command + "rouge").out);
   ASSERT_EQ(all.size(), 15u);
   ASSERT_EQ(chosen.size(), 5u);
   for (size_t i = 0; i < 5; ++i) {
@@ -288,14 +259,15 @@ TEST_F(Sampling, TheChoiceAmongCandidatesIsInTheRecord) {
     EXPECT_EQ(all[3 * i + best].at("candidate"), best);
   }
   // Candidate 0 is what one candidate is.
-  const std::vector<json> one = records(must("elf-sample --model pairs --input five.txt --format jsonl").out);
+  const std::vector<json> one =
+      json_lines(must("elf-sample --model pairs --input five.txt --format jsonl").out);
   for (size_t i = 0; i < 5; ++i) EXPECT_EQ(one[i].at("text"), all[3 * i].at("text"));
 }
 
 TEST_F(Sampling, TrajectoriesEndInTheSamples) {
   must("elf-sample --model docs --num-samples 3 --batch-size 2 --trajectory steps.jsonl --output t.jsonl");
-  const std::vector<json> steps = records(slurp(folder_ / "steps.jsonl")),
-                          samples = records(slurp(folder_ / "t.jsonl"));
+  const std::vector<json> steps = json_lines(slurp(folder_ / "steps.jsonl")),
+                          samples = json_lines(slurp(folder_ / "t.jsonl"));
   ASSERT_EQ(steps.size(), 12u);
   for (size_t i = 0; i < 12; ++i) {
     EXPECT_EQ(steps[i].at("index"), i / 4);
@@ -312,7 +284,7 @@ TEST_F(Sampling, TrajectoriesEndInTheSamples) {
 
 TEST_F(Sampling, IdsBeyondTheTokenizersRangeAreNoCrash) {
   const std::vector<json> samples =
-      records(must("elf-sample --model wide --num-samples 40 --format jsonl").out);
+      json_lines(must("elf-sample --model wide --num-samples 40 --format jsonl").out);
   int64_t largest = 0;
   for (const json& record : samples) {
     for (const int64_t id : record.at("ids")) largest = std::max(largest, id);
@@ -327,7 +299,7 @@ TEST_F(Sampling, IdsBeyondTheTokenizersRangeAreNoCrash) {
 TEST_F(Sampling, InfillingKeepsWhatIsKnown) {
   spill(folder_ / "gaps.txt", "the <gap:1> unto <gap>\n\n<gap:2-3> men\nsee, it is <gap:1>!\n");
   for (const std::string method : {"path", "reencode", "pin"}) {
-    const std::vector<json> filled = records(
+    const std::vector<json> filled = json_lines(
         must("elf-sample --model docs --infill gaps.txt --format jsonl --infill-method " + method).out);
     ASSERT_EQ(filled.size(), 4u);
     EXPECT_THAT(filled[0].at("text").get<std::string>(),

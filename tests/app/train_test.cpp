@@ -287,7 +287,7 @@ TEST_F(LongRun, TwoSingleRunsAtOnce) {
 
 // Field case 24.
 TEST_F(LongRun, FewerRowsThanABatchAreRefused) {
-  write_docs("three.txt", 3);
+  test::spill(folder_ / "three.txt", small_text(3));
   must("elf-prepare corpus --input three.txt --tokenizer words --max-length 8 --out three.h5");
   const Outcome outcome = tool(
       "elf-train --config run.yaml --out never --set data.train=three.h5 "

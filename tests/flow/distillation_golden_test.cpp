@@ -8,7 +8,7 @@
 #include "elf/config/distillation_config.h"
 #include "elf/flow/distillation.h"
 #include "flow/plain_distillation.h"
-#include "support/golden.h"
+#include "support/golden_gradients.h"
 #include "support/tiny_networks.h"
 
 namespace elf {
@@ -18,6 +18,7 @@ using test::all_close;
 using test::close_to_largest;
 using test::golden;
 using test::golden_json;
+using test::take_gradients;
 
 TimeDistribution schedule(const std::string& name) {
   return name == "uniform" ? TimeDistribution::kUniform : TimeDistribution::kLogitNormal;
@@ -69,18 +70,7 @@ struct DistillationCase {
 
  private:
   void read_config(const nlohmann::json& c) {
-    config.denoiser_p_mean = c.at("denoiser_p_mean");
-    config.denoiser_p_std = c.at("denoiser_p_std");
-    config.denoiser_noise_scale = c.at("denoiser_noise_scale");
-    config.t_eps = c.at("t_eps");
-    config.decoder_prob = c.at("decoder_prob");
-    config.decoder_noise_scale = c.at("decoder_noise_scale");
-    config.decoder_p_mean = c.at("decoder_p_mean");
-    config.decoder_p_std = c.at("decoder_p_std");
-    config.self_cond_prob = c.at("self_cond_prob");
-    config.self_cond_cfg_min = c.at("self_cond_cfg_min");
-    config.self_cond_cfg_max = c.at("self_cond_cfg_max");
-    config.pad_token = c.at("pad_token") == "eos" ? PadToken::kEos : PadToken::kPad;
+    config = test::golden_flow_config(c);
     round = {.step_size = c.at("pd_step_size"),
              .teacher_steps = c.at("pd_teacher_steps"),
              .student_schedule = schedule(c.at("pd_student_schedule")),
@@ -88,42 +78,10 @@ struct DistillationCase {
   }
 };
 
-// Gradients by name; a missing one is zero, as optimisers take it. Clears them.
-TensorMap take_gradients(ElfNet& network) {
-  TensorMap result;
-  for (const ParamRef& p : network.parameters()) {
-    result[p.name] = p.tensor.grad().defined() ? p.tensor.grad().clone() : at::zeros_like(p.tensor);
-    p.tensor.mutable_grad().reset();
-  }
-  return result;
-}
-
-double norm_of(const TensorMap& gradients) {
-  double sum = 0;
-  for (const auto& [name, gradient] : gradients)
-    sum += gradient.to(at::kDouble).square().sum().item<double>();
-  return std::sqrt(sum);
-}
-
-void expect_golden_gradients(const std::string& name, const DistillationCase& c, const TensorMap& actual) {
-  EXPECT_NEAR(norm_of(actual), c.about.at("grad_norm").get<double>(),
-              1e-3 * c.about.at("grad_norm").get<double>());
-  const std::filesystem::path file = golden("distill/" + name + ".grads.safetensors");
-  if (!std::filesystem::exists(file)) return;  // the other cases have the norm only
-  const TensorMap expected = read_safetensors(file);
-  for (const auto& [parameter, gradient] : actual) {
-    const auto found = expected.find(parameter);
-    if (found == expected.end()) {  // took no part
-      EXPECT_EQ(gradient.abs().max().item<double>(), 0) << parameter;
-    } else {
-      EXPECT_TRUE(close_to_largest(gradient, found->second, 1e-3)) << parameter;
-    }
-  }
-}
-
 class DistillationGolden : public ::testing::TestWithParam<std::string> {};
 
-// Differences in rounding grow along the teacher's walk; after 64 sub-steps from noise they have come to 3e-3.
+// Differences in rounding grow along the teacher's walk; after 64 sub-steps from noise they have come to
+// 3e-3.
 double walk_tolerance(const DistillationCase& c) {
   return c.round.teacher_steps >= 64 ? 5e-3 : 2e-3;
 }
@@ -165,7 +123,7 @@ TEST_P(DistillationGolden, PlainFormHasEveryIntermediate) {
   EXPECT_TRUE(all_close(plain.ce_mean, c.at("out/ce_loss"), 1e-4, 1e-4));
   EXPECT_TRUE(all_close(plain.l2_mean, c.at("out/l2_loss"), 1e-4, 1e-4));
   plain.total.backward();
-  expect_golden_gradients(GetParam(), c, take_gradients(*c.student));
+  test::expect_golden_gradients("distill/" + GetParam(), c.about, take_gradients(*c.student), 1e-3);
 }
 
 TEST_P(DistillationGolden, FastFormEqualsGoldenAndPlain) {
@@ -178,7 +136,7 @@ TEST_P(DistillationGolden, FastFormEqualsGoldenAndPlain) {
   EXPECT_EQ((fast.ce_positions + fast.l2_positions).item<double>(), c.about.at("batch").get<double>());
   fast.total.backward();
   const TensorMap gradients = take_gradients(*c.student);
-  expect_golden_gradients(GetParam(), c, gradients);
+  test::expect_golden_gradients("distill/" + GetParam(), c.about, gradients, 1e-3);
   for (const ParamRef& p : c.teacher->parameters()) EXPECT_FALSE(p.tensor.grad().defined()) << p.name;
 
   const auto plain =

@@ -7,7 +7,7 @@
 #include "elf/base/error.h"
 #include "elf/flow/objective.h"
 #include "flow/plain_objective.h"
-#include "support/golden.h"
+#include "support/golden_gradients.h"
 #include "support/tiny_networks.h"
 
 namespace elf {
@@ -17,6 +17,7 @@ using test::all_close;
 using test::close_to_largest;
 using test::golden;
 using test::golden_json;
+using test::take_gradients;
 
 struct LossCase {
   nlohmann::json about;
@@ -55,56 +56,12 @@ struct LossCase {
 
  private:
   void read_config(const nlohmann::json& c) {
+    config = test::golden_flow_config(c);
     config.time_schedule =
         c.at("time_schedule") == "uniform" ? TimeDistribution::kUniform : TimeDistribution::kLogitNormal;
-    config.denoiser_p_mean = c.at("denoiser_p_mean");
-    config.denoiser_p_std = c.at("denoiser_p_std");
-    config.denoiser_noise_scale = c.at("denoiser_noise_scale");
-    config.t_eps = c.at("t_eps");
-    config.decoder_prob = c.at("decoder_prob");
-    config.decoder_noise_scale = c.at("decoder_noise_scale");
-    config.decoder_p_mean = c.at("decoder_p_mean");
-    config.decoder_p_std = c.at("decoder_p_std");
-    config.self_cond_prob = c.at("self_cond_prob");
-    config.self_cond_cfg_min = c.at("self_cond_cfg_min");
-    config.self_cond_cfg_max = c.at("self_cond_cfg_max");
     config.label_drop_prob = c.at("label_drop_prob");
-    config.pad_token = c.at("pad_token") == "eos" ? PadToken::kEos : PadToken::kPad;
   }
 };
-
-// Gradients by name; a missing one is zero, as optimisers take it. Clears them.
-TensorMap take_gradients(ElfNet& network) {
-  TensorMap result;
-  for (const ParamRef& p : network.parameters()) {
-    result[p.name] = p.tensor.grad().defined() ? p.tensor.grad().clone() : at::zeros_like(p.tensor);
-    p.tensor.mutable_grad().reset();
-  }
-  return result;
-}
-
-double norm_of(const TensorMap& gradients) {
-  double sum = 0;
-  for (const auto& [name, gradient] : gradients)
-    sum += gradient.to(at::kDouble).square().sum().item<double>();
-  return std::sqrt(sum);
-}
-
-void expect_golden_gradients(const std::string& name, const LossCase& c, const TensorMap& actual) {
-  EXPECT_NEAR(norm_of(actual), c.about.at("grad_norm").get<double>(),
-              1e-4 * c.about.at("grad_norm").get<double>());
-  const std::filesystem::path file = golden("loss/" + name + ".grads.safetensors");
-  if (!std::filesystem::exists(file)) return;  // three cases have the norm only
-  const TensorMap expected = read_safetensors(file);
-  for (const auto& [parameter, gradient] : actual) {
-    const auto found = expected.find(parameter);
-    if (found == expected.end()) {  // took no part
-      EXPECT_EQ(gradient.abs().max().item<double>(), 0) << parameter;
-    } else {
-      EXPECT_TRUE(close_to_largest(gradient, found->second, 1e-4)) << parameter;
-    }
-  }
-}
 
 class LossGolden : public ::testing::TestWithParam<std::string> {};
 
@@ -129,7 +86,7 @@ TEST_P(LossGolden, PlainFormHasEveryIntermediate) {
   EXPECT_TRUE(all_close(plain.ce_mean, c.at("out/ce_loss"), 1e-5, 1e-5));
   EXPECT_TRUE(all_close(plain.l2_mean, c.at("out/l2_loss"), 1e-5, 1e-5));
   plain.total.backward();
-  expect_golden_gradients(GetParam(), c, take_gradients(*c.network));
+  test::expect_golden_gradients("loss/" + GetParam(), c.about, take_gradients(*c.network), 1e-4);
 }
 
 TEST_P(LossGolden, FastFormEqualsGoldenAndPlain) {
@@ -142,7 +99,7 @@ TEST_P(LossGolden, FastFormEqualsGoldenAndPlain) {
             c.about.at("loss_positions").get<double>());
   fast.total.backward();
   const TensorMap fast_gradients = take_gradients(*c.network);
-  expect_golden_gradients(GetParam(), c, fast_gradients);
+  test::expect_golden_gradients("loss/" + GetParam(), c.about, fast_gradients, 1e-4);
 
   const test::PlainLoss plain = test::plain_objective(*c.network, c.traits, c.input, c.draws, c.config);
   EXPECT_TRUE(all_close(fast.total, plain.total, 1e-5, 1e-6));
