@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# From real text to generated text, on this machine: installs what is missing, builds the tools, prepares text that Debian packages
-# carry, trains a small ELF, samples from it and scores what comes out.
+# From real text to generated text, on this machine: installs what is missing, builds the tools, shows the models that come with the
+# project, prepares text that Debian packages carry, trains a small ELF, samples from it and scores what comes out.
 #
 #   scripts/demo.sh [verses|pronounce|translate] [--quick] [--minutes N] [--out DIR] [--bin DIR]
 #
@@ -16,7 +16,8 @@
 set -euo pipefail
 
 usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; }
-refuse() { printf 'demo: %s\n' "$*" >&2; exit 2; }
+program=demo
+. "$(dirname "$(realpath "$0")")/stages.sh"
 
 task=verses quick=no minutes='' out='' bin=''
 while [ $# -gt 0 ]; do
@@ -37,77 +38,7 @@ done
 [ -z "$bin" ] || bin=$(realpath -m -- "$bin")
 cd "$(dirname "$(realpath "$0")")/.."
 
-# Threads that wait spin for a moment only: for ever, the default, makes training several times slower on a machine that does other work
-# as well; not at all (OMP_WAIT_POLICY=passive) makes it a fifth slower on one that does not.
-export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-10000}
-
-# ------------------------------------------------------------------------------------------------- how it speaks
-
-bold='' dim='' red='' plain=''
-if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then bold=$'\e[1m' dim=$'\e[2m' red=$'\e[31m' plain=$'\e[0m'; fi
-say() { printf '%s\n' "$*"; }
-clock() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
-
-stage_name='' stage_log='' stage_number=0
-on_exit() {
-  local status=$?
-  [ "$status" != 0 ] && [ -n "$stage_name" ] || return 0
-  if [ "$status" = 85 ]; then
-    printf '\nStopped, and saved. The same command goes on from there.\n' >&2
-    return 0
-  fi
-  local place="$stage_log"
-  [ "$stage_name" = training ] && [ -e "$out/run/log.txt" ] && place="$out/run/log.txt"
-  [ -s "$place" ] && place="; its messages: $place" || place=''
-  printf '%sdemo: the stage "%s" failed with exit code %s%s%s\n' "$red" "$stage_name" "$status" "$place" "$plain" >&2
-}
-trap on_exit EXIT
-
-# A digest of literal values and, written as @PATH, of the contents of files and folders.
-fingerprint() {
-  local item
-  for item in "$@"; do
-    if [[ $item == @* ]]; then
-      find "${item#@}" -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
-    else
-      printf '%s\n' "$item"
-    fi
-  done | sha256sum | cut -d' ' -f1
-}
-
-# stage NAME RESULT "what it does" "how long" FUNCTION INPUT...: runs FUNCTION, unless RESULT was made from the same inputs.
-stage() {
-  local result=$out/$2 what=$3 time=$4 action=$5 key started=$SECONDS
-  stage_name=$1 stage_log=$out/logs/$1.log stage_number=$((stage_number + 1))
-  shift 5
-  printf '\n%s%d/%d %s%s\n' "$bold" "$stage_number" "$num_stages" "$what" "$plain"
-  key=$(fingerprint "$(declare -f "$action")" "$@")
-  if [ -e "$result" ] && [ "$(cat "$out/.done/$stage_name" 2>/dev/null)" = "$key" ]; then
-    say "    done before with the same inputs: reused"
-  else
-    say "    $time"
-    rm -f "$out/.done/$stage_name" "$stage_log"
-    "$action"
-    printf '%s\n' "$key" > "$out/.done/$stage_name"
-    say "    took $(clock $((SECONDS - started)))"
-  fi
-  stage_name=''
-}
-
-# Runs a command and shows it. What it says on stderr goes to the terminal, where it can draw a bar; without one, to the stage's log as well.
-show=yes
-show_and_run() {
-  [ "$show" = no ] || printf '    %s$ %s%s\n' "$dim" "${*/#"$bin/"/}" "$plain" >&2
-  if [ -t 2 ]; then "$@"; else "$@" 2> >(tee -a "$stage_log" >&2); fi
-}
-tool() { local name=$1; shift; show_and_run "$bin/$name" "$@"; }
-
 # ------------------------------------------------------------------------------------------------- the stages
-
-build_tools() {
-  [ -e build/default/build.ninja ] || cmake --preset default > "$stage_log"
-  cmake --build build/default -j"$(nproc)" --target elf-prepare elf-train elf-sample elf-eval
-}
 
 make_text() { show_and_run python3 scripts/demo_data.py "$task" --out "$out/text" >&2; }
 
@@ -209,6 +140,33 @@ score_pairs() {
   done
 }
 
+# ------------------------------------------------------------------------------------------------- what comes with the project
+
+shipped() { "$bin/elf-sample" --log-level error "$@"; }
+
+translate() {  # PHRASE...
+  printf '%s\n' "$@" > "$out/logs/phrases.txt"
+  shipped --model data/models/nano-de-en --input "$out/logs/phrases.txt" | paste "$out/logs/phrases.txt" - |
+    awk -F'\t' '{printf "    %-28s %s\n", $1, $2}'
+}
+
+show_shipped() {
+  local phrase
+  printf '\n%sFirst, two small models that come with the project%s (data/models; what they can do and what not stands in their README.md)\n\n' "$bold" "$plain"
+  say "  German to English phrases: echo 'guten Morgen' | elf-sample --model data/models/nano-de-en --input -"
+  translate 'guten Morgen' 'das rote Auto' 'die Tür öffnen' 'eine neue Brille' 'ich habe keine Zeit.' 'auf der anderen Seite'
+  if [ -t 0 ] && [ -t 1 ]; then
+    say "  Your own: a German phrase of up to six words; an empty line, or 20 seconds without one, goes on."
+    while printf '    > ' && read -r -t 20 phrase && [ -n "$phrase" ]; do translate "$phrase"; done
+    say
+  fi
+  say "  Passages in the manner of the King James Bible: elf-sample --model data/models/nano-verses --num-samples 4"
+  shipped --model data/models/nano-verses --num-samples 4 --seed 1 | sed 's/^/    /'
+  say "  One of them on its way from noise (--trajectory; --watch shows it live):"
+  shipped --model data/models/nano-verses --num-samples 1 --seed 1 --trajectory "$out/logs/shipped.jsonl" > "$out/logs/shipped.txt"
+  python3 scripts/demo_report.py trajectory "$out/logs/shipped.jsonl"
+}
+
 # ------------------------------------------------------------------------------------------------- this demo
 
 began=$SECONDS
@@ -240,17 +198,8 @@ case $task in
   translate) say "${bold}A small ELF begins to translate German phrases.${plain} It needs hours to be good: --minutes 240. Everything lies under $out." ;;
 esac
 
-if [ -z "$bin" ]; then
-  stage_name=set-up stage_log=$out/logs/set-up.log stage_number=1
-  printf '\n%s1/%d Set-up: what is missing is installed, the tools are built%s\n' "$bold" "$num_stages" "$plain"
-  say "    seconds when all is there; on a bare machine about 3 to 6 minutes to install and 5 to 8 to build"
-  scripts/setup.sh
-  build_tools
-  stage_name='' bin=$PWD/build/default/bin
-fi
-for name in elf-prepare elf-train elf-sample elf-eval; do
-  [ -x "$bin/$name" ] || refuse "$bin/$name is not there"
-done
+tools elf-prepare elf-train elf-sample elf-eval
+[ ! -e data/models/nano-de-en/model.json ] || show_shipped
 
 stage text text "Text: taken from Debian packages, cut and cleaned, a fiftieth held out" "about 5 seconds" \
   make_text "$task" @scripts/demo_data.py

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Prints the table that closes scripts/demo.sh, from the files its stages left in DIR: demo_report.py TASK --dir DIR"""
+"""Prints the table that closes scripts/demo.sh, from the files its stages left in DIR: demo_report.py TASK --dir DIR
+or what one sample read as on its way: demo_report.py trajectory FILE.jsonl"""
 import argparse
 import json
 import pathlib
@@ -94,11 +95,11 @@ def verses(folder):
     print(f"  {row[6]} samples each; the entropy of fewer texts is a little lower.\n")
 
     heading("From noise to text: what one sample would read as, on its way")
-    trajectory(folder)
+    trajectory(folder / "samples" / "trajectory.jsonl")
 
 
-def trajectory(folder, shown=8):
-    steps = read_jsonl(folder / "samples" / "trajectory.jsonl")
+def trajectory(path, shown=8):
+    steps = read_jsonl(path)
     picked = [steps[round(k * (len(steps) - 1) / (shown - 1))] for k in range(min(shown, len(steps)))]
     for step in picked:
         print(f"  t = {step['t']:.2f}  {step['text']}")
@@ -145,9 +146,14 @@ def where_and_next(folder, task):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("task", choices=["verses", "pronounce", "translate"])
-    parser.add_argument("--dir", required=True, type=pathlib.Path)
+    parser.add_argument("task", choices=["verses", "pronounce", "translate", "trajectory"])
+    place = parser.add_mutually_exclusive_group(required=True)
+    place.add_argument("--dir", type=pathlib.Path)
+    place.add_argument("file", nargs="?", type=pathlib.Path)
     arguments = parser.parse_args()
+    if arguments.task == "trajectory":
+        trajectory(arguments.file)
+        return
     training(arguments.dir)
     if arguments.task == "verses":
         verses(arguments.dir)
