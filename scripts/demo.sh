@@ -142,7 +142,7 @@ score_pairs() {
 
 # ------------------------------------------------------------------------------------------------- what comes with the project
 
-shipped() { "$bin/elf-sample" --log-level error "$@"; }
+shipped() { "$bin/elf-sample" "$@" 2> "$out/logs/shipped.log" || { cat "$out/logs/shipped.log" >&2; exit 1; }; }
 
 translate() {  # PHRASE...
   printf '%s\n' "$@" > "$out/logs/phrases.txt"
