@@ -160,7 +160,7 @@ show_shipped() {
     while printf '    > ' && read -r -t 20 phrase && [ -n "$phrase" ]; do translate "$phrase"; done
     say
   fi
-  say "  Passages in the manner of the King James Bible: elf-sample --model data/models/nano-verses --num-samples 4"
+  say "  Clauses in the manner of the King James Bible: elf-sample --model data/models/nano-verses --num-samples 4"
   shipped --model data/models/nano-verses --num-samples 4 --seed 1 | sed 's/^/    /'
   say "  One of them on its way from noise (--trajectory; --watch shows it live):"
   shipped --model data/models/nano-verses --num-samples 1 --seed 1 --trajectory "$out/logs/shipped.jsonl" > "$out/logs/shipped.txt"

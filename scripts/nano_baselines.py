@@ -3,7 +3,7 @@
 
     nano_baselines.py nearest  TEXT    for each line of TEXT/valid.src the English of the training pair whose German is most alike
     nano_baselines.py words    TEXT    word by word: IBM model 1 and a bigram model of English, best path of a beam
-    nano_baselines.py trigrams TEXT N  N passages drawn from a trigram model of TEXT/train.txt
+    nano_baselines.py trigrams TEXT N  N clauses drawn from a trigram model of TEXT/train.txt
 
 TEXT is a folder of nano_data.py; a text a line goes to standard output.
 """

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the text files that the models under data/models were trained on (scripts/train_nano.sh). Needs nothing but Python.
+"""Makes the text files that data/models/nano-de-en was trained on (scripts/train_nano.sh): German words and phrases and their English, from
+the dictionary of the package dict-freedict-deu-eng. Needs nothing but Python.
 
-    nano_data.py nano-verses --out DIR    passages of the King James Bible (packages bible-kjv, bible-kjv-text)
-    nano_data.py nano-de-en  --out DIR    German words and phrases and their English (package dict-freedict-deu-eng)
+    nano_data.py --out DIR
 
-nano-verses writes train.txt, valid.txt and shuffled.txt: one or more whole sentences of a verse, at most 20 words and marks. nano-de-en
 writes train.src, train.tgt, valid.src, valid.tgt: literal pairs of at most 6 words a side, all of them common; and mixed.txt, for elf-prepare
 table: all pairs of three times as many words, each as one line in which the words of both languages alternate in the order of their places,
 so that words that translate each other are neighbours.
@@ -16,63 +15,11 @@ import collections
 import pathlib
 import re
 
-from demo_data import bible_verses, check_no_leak, dictionary_lines, digest, shuffled, write_lines
+from demo_data import check_no_leak, dictionary_lines, digest, write_lines
 from nano_baselines import model_one
 
 WORD = r"[a-zäöüßéèà'-]+"
 
-
-# ---------------------------------------------------------------------------------------------------- verses
-
-LONGEST_PASSAGE = 20  # words and marks
-COMMON_WORDS = 4000
-VERSES_HELD_OUT_ONE_IN = 30
-
-
-def sentences_of(verse):
-    tokens = re.findall(r"[a-z'-]+|[.,:;?!]", re.sub(r"[()\[\]]", "", verse.lower()))
-    sentences = [[]]
-    for token in tokens:
-        sentences[-1].append(token)
-        if token in ".:;?!":
-            sentences.append([])
-    return [sentence for sentence in sentences if sentence]
-
-
-def passages_of(verse):
-    """From each sentence on as many as fit."""
-    sentences = sentences_of(verse)
-    for first in range(len(sentences)):
-        passage = []
-        for sentence in sentences[first:]:
-            if len(passage) + len(sentence) > LONGEST_PASSAGE:
-                break
-            passage = passage + sentence
-        if len(passage) >= 4:
-            yield passage
-
-
-def written(tokens):
-    return re.sub(r" ([.,:;?!])", r"\1", " ".join(tokens))
-
-
-def make_verses(out):
-    verses = bible_verses()
-    counts = collections.Counter(token for verse in verses for sentence in sentences_of(verse) for token in sentence)
-    common = {word for word, _ in counts.most_common(COMMON_WORDS)}
-    parts = {True: {}, False: {}}
-    for verse in verses:
-        part = parts[digest(verse) % VERSES_HELD_OUT_ONE_IN == 0]
-        part.update((written(passage), None) for passage in passages_of(verse) if common.issuperset(passage))
-    train, valid = list(parts[False]), [passage for passage in parts[True] if passage not in parts[False]]
-    check_no_leak(train, valid)
-    write_lines(out / "train.txt", train)
-    write_lines(out / "valid.txt", valid)
-    write_lines(out / "shuffled.txt", shuffled(valid))
-    return len(train), len(valid)
-
-
-# ----------------------------------------------------------------------------------------------- German to English
 
 LONGEST_PHRASE = 6  # words
 GERMAN_WORDS, ENGLISH_WORDS = 7000, 6000
@@ -178,18 +125,13 @@ def make_phrases(out):
     return len(train), len(valid)
 
 
-MODELS = {"nano-verses": (make_verses, "passages"), "nano-de-en": (make_phrases, "pairs")}
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", choices=MODELS)
     parser.add_argument("--out", required=True, type=pathlib.Path, help="folder for the text files (made when missing)")
     arguments = parser.parse_args()
-    make, what = MODELS[arguments.model]
     arguments.out.mkdir(parents=True, exist_ok=True)
-    train, valid = make(arguments.out)
-    print(f"{train:,} {what} to train on, {valid:,} held out; none in both")
+    train, valid = make_phrases(arguments.out)
+    print(f"{train:,} pairs to train on, {valid:,} held out; none in both")
 
 
 if __name__ == "__main__":

@@ -36,7 +36,12 @@ out=${out#"$PWD"/}
 
 # ------------------------------------------------------------------------------------------------- the stages
 
-make_text() { show_and_run python3 scripts/nano_data.py "$name" --out "$out/text" >&2; }
+make_text() {
+  local -a make=(scripts/nano_data.py)
+  [ "$name" = nano-de-en ] || make=(scripts/demo_data.py verses)
+  show_and_run python3 "${make[@]}" --out "$out/text" >&2
+}
+
 baseline() { show_and_run python3 scripts/nano_baselines.py "$1" "$out/text" "${@:3}" > "$out/texts/$2.txt"; }
 
 # N lines of a file, evenly taken.
@@ -70,23 +75,20 @@ score_phrases() {
   show=yes
 }
 
-make_passages() {
+make_verses() {
   local count; count=$(wc -l < "$out/text/valid.txt")
   tool elf-sample --model "$model" --num-samples "$count" --seed 1 --output "$out/texts/sde.txt"
-  tool elf-sample --model "$model" --num-samples "$count" --seed 1 --sampler ode --output "$out/texts/ode.txt"
   tool elf-sample --model "$model" --num-samples "$count" --seed 1 --steps 16 --output "$out/texts/sde16.txt"
+  tool elf-sample --model "$model" --num-samples "$count" --seed 1 --sampler ode --output "$out/texts/ode.txt"
   cp "$out"/text/{valid,shuffled}.txt "$out/texts/"
   baseline trigrams trigrams "$count"
 }
 
-# Marks count as words.
-score_passages() {
-  local text
-  sed -E 's/([.,:;?!])/ \1/g' "$out/text/train.txt" > "$out/texts/train.marked"
-  for text in sde ode sde16 valid shuffled trigrams; do
-    sed -E 's/([.,:;?!])/ \1/g' "$out/texts/$text.txt" > "$out/texts/$text.marked"
-    tool elf-eval ngram --train "$out/texts/train.marked" --input "$out/texts/$text.marked" --json > "$out/scores/$text.ngram.json"
-    tool elf-eval diversity --train "$out/texts/train.marked" --input "$out/texts/$text.marked" --json > "$out/scores/$text.diversity.json"
+score_verses() {
+  local text train=$out/text/train.txt
+  for text in sde sde16 ode valid shuffled trigrams; do
+    tool elf-eval ngram --train "$train" --input "$out/texts/$text.txt" --json > "$out/scores/$text.ngram.json"
+    tool elf-eval diversity --train "$train" --input "$out/texts/$text.txt" --json > "$out/scores/$text.diversity.json"
     show=no
   done
   show=yes
@@ -98,8 +100,8 @@ mkdir -p "$out"/{logs,.done,texts,scores}
 tools elf-sample elf-eval
 
 kind=phrases
-[ "$name" = nano-de-en ] || kind=passages
-stage text text "Text: taken from Debian packages, cut and cleaned, a part held out" "about 20 seconds" make_text "$name" @scripts/nano_data.py @scripts/demo_data.py
+[ "$name" = nano-de-en ] || kind=verses
+stage text text "Text: taken from Debian packages, cut and cleaned, a part held out" "about 20 seconds" make_text "$name" @scripts/nano_data.py @scripts/nano_baselines.py @scripts/demo_data.py
 stage texts texts "Samples, and what the baselines write" "a minute or two" "make_$kind" "@$model" "@$out/text" @scripts/nano_baselines.py
 stage scores scores "Scores" "a few seconds" "score_$kind" "@$out/texts" "@$out/text"
 say

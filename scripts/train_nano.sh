@@ -7,7 +7,7 @@
 #   --bin DIR   use the tools in DIR; install and build nothing
 #   --install   and put the model into data/models/NAME, where its card stays
 #
-# About two hours on a core. Ctrl-C saves, the same command goes on from there; on one machine the weights are the same bit for bit
+# Half an hour on a core of its own. Ctrl-C saves, the same command goes on from there; on one machine the weights are the same bit for bit
 # every time, stopped or not. scripts/score_nano.sh gives the figures of the model's card.
 set -euo pipefail
 
@@ -36,22 +36,26 @@ out=${out#"$PWD"/}
 
 # ------------------------------------------------------------------------------------------------- the stages
 
-make_text() { show_and_run python3 scripts/nano_data.py "$model" --out "$out/text" >&2; }
+make_text() {
+  local -a make=(scripts/nano_data.py)
+  [ "$model" = nano-de-en ] || make=(scripts/demo_data.py verses)
+  show_and_run python3 "${make[@]}" --out "$out/text" >&2
+}
 
-# Case is folded, and nearly every word is a piece of its own.
+# Pairs: case is folded, and nearly every word is a piece of its own. Verses: words, as in the demo.
 make_tokenizer() {
-  local -a from=("$out/text/train.txt") size=4150
-  [ "$model" = nano-verses ] || { from=("$out/text/train.src" "$out/text/train.tgt"); size=8000; }
+  local -a options=(--input "$out/text/train.txt" --model-type word --vocab-size 2003)
+  [ "$model" = nano-verses ] || options=(--input "$out/text/train.src" "$out/text/train.tgt" --model-type unigram --vocab-size 8000
+                                         --soft-vocab-limit --normalization nmt_nfkc_cf --character-coverage 1)
   rm -rf "$out/tokenizer"
-  tool elf-prepare tokenizer --input "${from[@]}" --model-type unigram --vocab-size "$size" --soft-vocab-limit --normalization nmt_nfkc_cf \
-    --character-coverage 1 --extra-ids 0 --out "$out/tokenizer"
+  tool elf-prepare tokenizer "${options[@]}" --extra-ids 0 --out "$out/tokenizer"
 }
 
 make_datasets() {
   local part
   for part in train valid; do
     if [ "$model" = nano-verses ]; then
-      tool elf-prepare corpus --input "$out/text/$part.txt" --tokenizer "$out/tokenizer" --max-length 22 --long drop --out "$out/$part.h5"
+      tool elf-prepare corpus --input "$out/text/$part.txt" --tokenizer "$out/tokenizer" --max-length 12 --out "$out/$part.h5"
     else
       tool elf-prepare pairs --source "$out/text/$part.src" --target "$out/text/$part.tgt" --tokenizer "$out/tokenizer" \
         --max-input-length 8 --max-length 16 --long drop --out "$out/$part.h5"
@@ -92,12 +96,12 @@ num_stages=7
 mkdir -p "$out"/{logs,.done}
 tools elf-prepare elf-train elf-convert
 
-stage text text "Text: taken from Debian packages, cut and cleaned, a part held out" "about 20 seconds" make_text "$model" @scripts/nano_data.py @scripts/demo_data.py
+stage text text "Text: taken from Debian packages, cut and cleaned, a part held out" "about 20 seconds" make_text "$model" @scripts/nano_data.py @scripts/nano_baselines.py @scripts/demo_data.py
 stage tokenizer tokenizer "Tokenizer: SentencePiece trained on the text" "a few seconds" make_tokenizer "$model" "@$out/text"
 stage datasets valid.h5 "Datasets: text to token ids, in HDF5" "a few seconds" make_datasets "@$out/text" "@$out/tokenizer"
 stage table table "Latents: a short vector for each token, from how tokens occur together" "a few seconds" make_table "@$out/train.h5" "@$out/text"
 stage training run/checkpoints/latest "Training" "hours; the log tells how long yet" \
-  train_model @configs/base/nano.yaml "@configs/models/$model.yaml" "@$out/train.h5" "@$out/valid.h5" "@$out/tokenizer" "@$out/table"
+  train_model @configs/base/nano.yaml @configs/nano-verses.yaml "@configs/models/$model.yaml" "@$out/train.h5" "@$out/valid.h5" "@$out/tokenizer" "@$out/table"
 stage export model "Export: averaged weights in bfloat16, tokenizer and table, in one folder" "a second" export_model "@$out/run/checkpoints/"
 
 if [ "$install" = yes ]; then

@@ -26,7 +26,7 @@ for batch in 1 5 64; do
   sample --model "$models/nano-de-en" --input "$scratch/phrases.txt" --seed 1 --batch-size "$batch" --output "$scratch/de-en.$batch.jsonl"
   sample --model "$models/nano-verses" --num-samples 12 --seed 1 --batch-size "$batch" --output "$scratch/verses.$batch.jsonl"
   cmp "$scratch/de-en.$batch.jsonl" "$scratch/de-en.1.jsonl" || fail "translations depend on the batch size"
-  cmp "$scratch/verses.$batch.jsonl" "$scratch/verses.1.jsonl" || fail "passages depend on the batch size"
+  cmp "$scratch/verses.$batch.jsonl" "$scratch/verses.1.jsonl" || fail "clauses depend on the batch size"
 done
 
 typed=$(printf 'guten Morgen\n' | sample --model "$models/nano-de-en" --input -)
