@@ -69,6 +69,10 @@ void set_parts(RunConfig& config, const Parts& parts) {
     return fs::absolute(path).lexically_normal().string();
   };
   if (!parts.tokenizer.empty()) config.data.tokenizer = absolute(parts.tokenizer);
+  const bool other = !parts.encoder.empty() || !parts.table.empty();
+  if (other && config.latents.source == LatentSource::kLearned)
+    usage_error(
+        "the latents are a part of this network (latents.source learned): leave --encoder and --table out");
   if (!parts.encoder.empty())
     config.latents = {.source = LatentSource::kT5,
                       .path = absolute(parts.encoder),
@@ -82,8 +86,9 @@ void write_directory(const StoredModel& model, const Parts& parts, const std::st
   ModelDirOptions options;
   options.precision = parse_precision(parts.precision, "--precision");
   // What the same command wrote is replaced, anything else is left alone.
-  const bool own = holds_only(parts.out, {"config.yaml", "model.json", "model.safetensors", "raw.safetensors",
-                                          "manifest.json", "tokenizer", "latents", "statistics.json"});
+  const bool own =
+      holds_only(parts.out, {"config.yaml", "model.json", "model.safetensors", "raw.safetensors",
+                             "manifest.json", "tokenizer", "latents", "statistics.json", "decoder"});
   AtomicFolder folder(parts.out, parts.overwrite || own);
   options.source = source;
   write_model_dir(folder.temporary(), model, options);
@@ -94,8 +99,8 @@ void write_directory(const StoredModel& model, const Parts& parts, const std::st
                 : model.raw.empty() ? "averaged"
                                     : "averaged and raw")
             << " weights, " << parts.precision << (config.data.tokenizer.empty() ? ", no tokenizer" : "")
-            << (config.latents.path.empty() ? ", no encoder" : "") << "\n";
-  if (config.data.tokenizer.empty() || config.latents.path.empty())
+            << (has_latents(config.latents) ? "" : ", no encoder") << "\n";
+  if (config.data.tokenizer.empty() || !has_latents(config.latents))
     log_warning(cat(parts.out,
                     " can run the network, but not make texts: give --tokenizer, and --encoder or --table"));
 }
@@ -140,7 +145,8 @@ RunConfig fitting_config(const ImportOptions& options, const TensorMap& weights)
 void drop_missing(RunConfig& config) {
   for (auto [key, path] : {std::pair{"data.tokenizer", &config.data.tokenizer},
                            {"latents.path", &config.latents.path},
-                           {"latents.statistics", &config.latents.statistics}}) {
+                           {"latents.statistics", &config.latents.statistics},
+                           {"latents.decoder", &config.latents.decoder}}) {
     if (path->empty() || fs::exists(*path)) continue;
     log_info(cat(key, " ", *path, " of the configuration is not there and is left out"));
     path->clear();
@@ -171,12 +177,24 @@ struct ExportOptions {
   Parts parts;
 };
 
+// The published code would load the weights of some variants and give nonsense.
+void refuse_variants(const RunConfig& config, const std::string& origin) {
+  const auto refuse = [&](const std::string& what) {
+    usage_error(origin, ": the published code has no ", what, "; export it --to model-dir");
+  };
+  if (config.model.conditioning != Conditioning::kInContext) refuse("adaLN-Zero (model.conditioning)");
+  if (config.model.prediction != Prediction::kX) refuse("prediction but that of x (model.prediction)");
+  if (!config.latents.decoder.empty()) refuse("separate decoder (latents.decoder)");
+  if (config.latents.source == LatentSource::kLearned) refuse("learned latents (latents.source)");
+}
+
 void run_export(const ExportOptions& options) {
   StoredModel model = read_stored_model(options.model);
   choose_weights(model, options.parts.weights, options.model);
   if (options.to == "elf-pytorch") {
     if (options.parts.precision != "float32")
       usage_error("--precision ", options.parts.precision, ": published checkpoints are float32");
+    refuse_variants(model.config, options.model);
     PublishedWeights weights{model.raw, model.ema, model.step, 0, ""};
     for (const TensorMap* each : {&model.raw, &model.ema}) {
       if (!each->empty()) require_weights(model.config.model, *each, options.model);

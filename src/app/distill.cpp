@@ -42,7 +42,7 @@ std::vector<std::string> sample_texts(const Model& model, const SamplingConfig& 
   const GeneratorShape shape{run.data.max_length > 0 ? run.data.max_length : run.model.max_length,
                              run.model.latent_dim, 0, std::max<int64_t>(0, model.tokenizer->pad_id()),
                              model.tokenizer->eos_id()};
-  const SamplerModel sampler{*model.network, model.traits(), run.flow.denoiser_noise_scale, run.flow.t_eps};
+  const SamplerModel sampler{model.denoiser(), model.traits(), run.flow.denoiser_noise_scale, run.flow.t_eps};
   Generator generator(sampler, model.codec.get(), shape, settings, device);
   Progress progress(name, count, "samples");
   std::vector<std::string> texts;

@@ -90,7 +90,7 @@ Samples generate(const Options& o, const Model& model, const Task& task, const S
   const GeneratorShape shape{run.data.max_length > 0 ? run.data.max_length : run.model.max_length,
                              run.model.latent_dim, run.data.max_input_length,
                              std::max<int64_t>(0, model.tokenizer->pad_id()), model.tokenizer->eos_id()};
-  Generator generator({*model.network, model.traits(), run.flow.denoiser_noise_scale, run.flow.t_eps},
+  Generator generator({model.denoiser(), model.traits(), run.flow.denoiser_noise_scale, run.flow.t_eps},
                       model.codec.get(), shape, config, device);
   Samples samples;
   std::optional<LineWriter> writer;

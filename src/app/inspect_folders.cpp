@@ -69,7 +69,7 @@ void fill_model(const fs::path& folder, Json& object) {
   object["vocabulary"] = config.model.vocab_size;
   object["max_length"] = config.model.max_length;
   object["has_tokenizer"] = !config.data.tokenizer.empty();
-  object["has_encoder"] = !config.latents.path.empty();
+  object["has_encoder"] = has_latents(config.latents);
   describe_safetensors(folder / "model.safetensors", object);
   object["parameters"] = parameter_count(config.model);  // int8 stores scales beside them
   object["config"] = config_fields(config);

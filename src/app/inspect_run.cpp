@@ -80,6 +80,10 @@ void run_forward(const RunOptions& options, const CommonOptions& common) {
   input.mode = as_float(inputs.optional("mode"), device);
   if (const at::Tensor mask = inputs.optional("key_mask"); mask.defined())
     input.key_mask = mask.to(device).ne(0);
+  if (input.mode.defined() && !model.config.latents.decoder.empty()) {
+    usage_error(options.model, ": its decode branch was not trained; tokens are read off by ",
+                model.config.latents.decoder, ": give that as --model, or leave `mode` out");
+  }
   const at::Tensor features = model.network->features(input);
   TensorMap outputs = {{"x_hat", model.network->denoise_head(features)}};
   if (input.mode.defined()) outputs["logits"] = model.network->decode_head(features);

@@ -24,7 +24,7 @@ GeneratorShape shape_of(const Model& model) {
 
 SamplerModel sampler_of(const Model& model) {
   const FlowConfig& flow = model.config.flow;
-  return {*model.network, model.traits(), flow.denoiser_noise_scale, flow.t_eps};
+  return {model.denoiser(), model.traits(), flow.denoiser_noise_scale, flow.t_eps};
 }
 
 // Tokens that fill no gap: special ones, and ids of the network that the tokenizer does not have.

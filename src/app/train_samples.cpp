@@ -1,6 +1,7 @@
 #include "train_samples.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "elf/base/error.h"
 #include "elf/metrics/bleu.h"
@@ -12,13 +13,30 @@
 namespace elf::app {
 namespace {
 
-Generator generator_of(const RunConfig& run, ElfNet& network, LatentCodec& codec,
-                       const SentencePieceTokenizer& tokenizer) {
+// Decodes by latents.decoder, where there is one.
+class Network {
+ public:
+  Network(const RunConfig& run, ElfNet& network, const LatentCodec& codec) : network_(network) {
+    if (run.latents.decoder.empty()) return;
+    const at::Device device = network.parameters().front().tensor.device();
+    decoder_ = load_decoder(run, codec, device);
+    two_stage_.emplace(network, *decoder_.network, Model::network_traits(decoder_.config).self_cond);
+  }
+  Denoiser& denoiser() { return two_stage_ ? static_cast<Denoiser&>(*two_stage_) : network_; }
+
+ private:
+  ElfNet& network_;
+  LoadedNetwork decoder_;
+  std::optional<TwoStageDenoiser> two_stage_;
+};
+
+Generator generator_of(const RunConfig& run, Denoiser& network, LatentCodec& codec,
+                       const SentencePieceTokenizer& tokenizer, at::Device device) {
   const GeneratorShape shape{run.data.max_length, run.model.latent_dim, run.data.max_input_length,
                              std::max<int64_t>(0, tokenizer.pad_id()), tokenizer.eos_id()};
   const SamplerModel model{network, Model::network_traits(run), run.flow.denoiser_noise_scale,
                            run.flow.t_eps};
-  return Generator(model, &codec, shape, run.sampling, network.parameters().front().tensor.device());
+  return Generator(model, &codec, shape, run.sampling, device);
 }
 
 SampleFigures figures_of(std::vector<std::string> texts, const std::vector<std::string>& references) {
@@ -52,7 +70,9 @@ SampleHook make_sample_hook(const RunPlan& plan) {
   return [plan, pairs](const RunConfig& run, ElfNet& averaged, LatentCodec& codec, int64_t) {
     const int64_t wanted = run.train.sample_count;
     const int64_t count = pairs ? std::min(wanted, plan.valid->info().rows) : wanted;
-    Generator generator = generator_of(run, averaged, codec, *plan.tokenizer);
+    Network network(run, averaged, codec);
+    Generator generator = generator_of(run, network.denoiser(), codec, *plan.tokenizer,
+                                       averaged.parameters().front().tensor.device());
     std::vector<std::string> texts, references;
     for (int64_t first = 0; first < count; first += run.sampling.batch_size) {
       const int64_t rows = std::min(run.sampling.batch_size, count - first);

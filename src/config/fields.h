@@ -67,6 +67,9 @@ void fields(V& v, ModelConfig& c) {
     "prefix tokens that carry the self-condition guidance scale w; 0 = the network has no such input");
   v("num_model_mode_tokens", c.num_model_mode_tokens, between(0, 1024),
     "prefix tokens that carry denoise or decode mode");
+  v("conditioning", c.conditioning, any(),
+    "how t, w and the mode reach the network: prefix tokens, or scales, shifts and gates of every block that "
+    "start at zero");
   v("prediction", c.prediction, any(),
     "what the denoise head gives: the latents, the velocity x - noise, or the noise; the loss is in "
     "velocities for all three");
@@ -75,8 +78,11 @@ void fields(V& v, ModelConfig& c) {
 
 template <class V>
 void fields(V& v, LatentsConfig& c) {
-  v("source", c.source, any(), "frozen T5 encoder, or a frozen static table with a row a token");
-  v("path", c.path, path(), "t5: a Hugging Face folder; table: what `elf-prepare table` wrote");
+  v("source", c.source, any(),
+    "frozen T5 encoder; frozen table with a row a token; or a table that is trained, the network's "
+    "unembedding with normalised rows");
+  v("path", c.path, path(),
+    "t5: a Hugging Face folder; table: what `elf-prepare table` wrote; learned: empty");
   v("mean", c.mean, any(), "latents = (encoder output - mean) / std");
   v("std", c.std, above(0), "0.2 in all published runs; tables are made with mean 0 and std 1");
   v("statistics", c.statistics, path(),
@@ -84,6 +90,9 @@ void fields(V& v, LatentsConfig& c) {
   v("dtype", c.dtype, any(), "arithmetic of the T5 encoder; float16 is refused, as T5 overflows in it");
   v("cache", c.cache, path(),
     "a file of `elf-prepare latents`: outputs of the T5 encoder for the training data; empty = none");
+  v("decoder", c.decoder, path(),
+    "run, checkpoint or model directory of a network that reads the tokens off in place of this one's decode "
+    "branch; empty = none");
 }
 
 template <class V>
@@ -110,6 +119,8 @@ void fields(V& v, FlowConfig& c) {
   v("decoder_p_mean", c.decoder_p_mean, any(),
     "share of the clean latent per token p = sigmoid(N(mean, std^2))");
   v("decoder_p_std", c.decoder_p_std, at_least(0), "see decoder_p_mean");
+  v("decoder_mask_prob", c.decoder_mask_prob, between(0, 1),
+    "share of tokens of which the decode branch sees noise only (0.2 published for a decoder trained apart)");
   v("self_cond_prob", c.self_cond_prob, between(0, 1), "0 = no self-conditioning");
   v("self_cond_cfg_min", c.self_cond_cfg_min, above(0),
     "w is log-uniform in 1 + w from here; above 0, as 1/w is used");
@@ -217,7 +228,8 @@ void fields(V& v, SamplingConfig& c) {
   v("p_mean", c.p_mean, any(), "of the logit-normal grids");
   v("p_std", c.p_std, above(0), "of the logit-normal grids");
   v("seed", c.seed, at_least(0), "sample i depends on (model, settings, seed, i) only");
-  v("batch_size", c.batch_size, between(1, kMostRows), "rows at a time, at most; the result does not depend on it");
+  v("batch_size", c.batch_size, between(1, kMostRows),
+    "rows at a time, at most; the result does not depend on it");
 }
 
 template <class V>

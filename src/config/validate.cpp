@@ -70,6 +70,43 @@ std::optional<Violation> check_lengths(const RunConfig& c) {
   return std::nullopt;
 }
 
+std::optional<Violation> check_learned_latents(const RunConfig& c) {
+  const LatentsConfig& l = c.latents;
+  if (l.source != LatentSource::kLearned) return std::nullopt;
+  if (!l.path.empty() || !l.statistics.empty() || !l.cache.empty()) {
+    return Violation{{"latents.path", "latents.statistics", "latents.cache"},
+                     "latents.source learned is a part of the network: latents.path, latents.statistics and "
+                     "latents.cache must be empty"};
+  }
+  if (l.mean != 0 || l.std != 1) {
+    return Violation{{"latents.mean", "latents.std", "latents.source"},
+                     cat("latents.source learned keeps its rows at mean 0 and standard deviation 1, but "
+                         "latents.mean is ",
+                         l.mean, " and latents.std ", l.std, "; set 0 and 1")};
+  }
+  if (!l.decoder.empty()) {
+    return Violation{{"latents.decoder", "latents.source"},
+                     "latents.source learned is tied with the network's own unembedding, which "
+                     "latents.decoder would leave untrained; leave one of them out"};
+  }
+  if (c.train.objective == TrainObjective::kDistillation) {
+    return Violation{{"train.objective", "latents.source"},
+                     "a student would train its latents away from the teacher's: distillation does not "
+                     "work with latents.source learned"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Violation> check_latents(const RunConfig& c) {
+  if (!c.latents.decoder.empty() && c.flow.decoder_prob > 0) {
+    return Violation{
+        {"flow.decoder_prob", "latents.decoder"},
+        cat("latents.decoder reads the tokens off, but flow.decoder_prob is ", c.flow.decoder_prob,
+            "; set it to 0: a decode branch of its own would be trained for nothing")};
+  }
+  return check_learned_latents(c);
+}
+
 std::optional<Violation> check_flow(const FlowConfig& f) {
   if (f.self_cond_cfg_min <= f.self_cond_cfg_max) return std::nullopt;  // equal: w is constant
   return Violation{{"flow.self_cond_cfg_min", "flow.self_cond_cfg_max"},
@@ -176,6 +213,7 @@ std::optional<Violation> find_violation(const RunConfig& config) {
   if (ranges.violation) return ranges.violation;
   if (auto found = check_model(config.model)) return found;
   if (auto found = check_lengths(config)) return found;
+  if (auto found = check_latents(config)) return found;
   if (auto found = check_flow(config.flow)) return found;
   if (auto found = check_optimizer(config)) return found;
   if (auto found = check_train(config.train)) return found;

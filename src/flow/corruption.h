@@ -8,9 +8,9 @@
 
 namespace elf {
 
-// x [B, L, D] with p x + (1 - p) s_dec eps, p drawn for each token. The published code corrupts the condition
-// as well, although sampling decodes with a clean one; decode_condition: clean leaves it as it is. cond_mask
-// [B, L].
+// x [B, L, D] with p x + (1 - p) s_dec eps, p drawn for each token; p = 0 for masked tokens
+// (draws.decoder_mask), of which only noise is seen. The published code corrupts the condition as well,
+// although sampling decodes with a clean one; decode_condition: clean leaves it as it is. cond_mask [B, L].
 at::Tensor corrupted_latents(const at::Tensor& x, const at::Tensor& cond_mask, const StepDraws& draws,
                              const FlowConfig& config);
 

@@ -45,19 +45,22 @@ StepDraws draw_step(const FlowConfig& config, const StepShape& shape, uint64_t s
   draws.w = uniforms(Purpose::kSelfCondScale);
   draws.label_drop = config.label_drop_prob > 0 ? uniforms(Purpose::kLabelDrop).lt(config.label_drop_prob)
                                                 : at::zeros({rows}, at::kBool);
+  if (config.decoder_mask_prob > 0) {
+    draws.decoder_mask = uniform(stream(Purpose::kDecodeMask), samples, {shape.length})
+                             .lt(config.decoder_mask_prob)
+                             .logical_and(draws.decoder_row.unsqueeze(1));
+  }
   return draws;
 }
 
 StepDraws to(const StepDraws& draws, at::Device device) {
-  return {draws.time.to(device),
-          draws.eps.to(device),
-          draws.decoder_row.to(device),
-          draws.p_normal.to(device),
-          draws.decoder_eps.to(device),
-          draws.self_cond.to(device),
-          draws.w.to(device),
-          draws.label_drop.to(device),
-          draws.substeps.defined() ? draws.substeps.to(device) : at::Tensor()};
+  StepDraws moved = draws;
+  for (at::Tensor* tensor :
+       {&moved.time, &moved.eps, &moved.decoder_row, &moved.p_normal, &moved.decoder_eps, &moved.self_cond,
+        &moved.w, &moved.label_drop, &moved.decoder_mask, &moved.substeps}) {
+    if (tensor->defined()) *tensor = tensor->to(device);
+  }
+  return moved;
 }
 
 }  // namespace elf

@@ -30,7 +30,10 @@ Noised add_noise(const NetworkTraits& traits, const ObjectiveInput& input, const
   Noised n;
   n.cond = input.cond_mask;
   n.decode = draws.decoder_row;
-  n.x = input.latents;
+  // Latents that are trained learn from the denoise branch; the decode branch trains the way out.
+  n.x = input.latents.requires_grad()
+            ? at::where(broadcast_rows(n.decode, input.latents), input.latents.detach(), input.latents)
+            : input.latents;
   if (config.label_drop_prob > 0)
     n.x = zero_condition(n.x, n.cond.logical_and(draws.label_drop.unsqueeze(1)));
   n.t = training_time(draws.time, config);

@@ -60,6 +60,8 @@ void ElfNet::bind_weights() {
   t_tokens_ = named("t_emb_tokens");
   w_tokens_ = named("self_cond_cfg_tokens");
   mode_tokens_ = named("mode_tokens");
+  mode_embedding_ = named("mode_embedding");
+  final_modulation_ = named.linear("final_layer.adaLN_modulation");
   for (int64_t i = 0; i < config_.depth; ++i) {
     const std::string block = cat("blocks.", i);
     blocks_.push_back(
@@ -67,7 +69,8 @@ void ElfNet::bind_weights() {
          named(block + ".norm2.weight"),
          {named.linear(block + ".attn.qkv"), named(block + ".attn.q_norm.weight"),
           named(block + ".attn.k_norm.weight"), named.linear(block + ".attn.proj"), config_.num_heads},
-         {named.linear(block + ".mlp.w12"), named.linear(block + ".mlp.w3")}});
+         {named.linear(block + ".mlp.w12"), named.linear(block + ".mlp.w3")},
+         named.linear(block + ".adaLN_modulation")});
     block_weights_.emplace_back();
     for (const ParamRef& parameter : parameters_) {
       if (parameter.name.starts_with(block + ".")) block_weights_.back().push_back(parameter.tensor);
@@ -143,42 +146,65 @@ std::vector<at::Tensor> ElfNet::prefix_tokens(const DenoiserInput& input) {
   return tokens;
 }
 
-at::Tensor ElfNet::run_blocks(at::Tensor x, int64_t prefix, const at::Tensor& key_mask, bool dropout) {
+// [B, H] what adaln_zero reads of t, w and the mode.
+at::Tensor ElfNet::condition_vector(const DenoiserInput& input) {
+  at::Tensor sum = t_embedder_(input.t);
+  if (w_embedder_.mlp_0.weight.defined() && input.w.defined()) sum = sum + w_embedder_(input.w);
+  if (mode_embedding_.defined() && input.mode.defined())
+    sum = sum + input.mode.unsqueeze(1) * mode_embedding_;
+  return at::silu(sum);
+}
+
+at::Tensor ElfNet::run_blocks(at::Tensor x, int64_t prefix, const at::Tensor& key_mask,
+                              const at::Tensor& condition, bool dropout) {
   const Bfloat16Scope scope(x.device().type(), bfloat16_blocks_);
   for (int64_t i = 0; i < config_.depth; ++i) {
     if (!recompute_) {
-      x = run_block(i, x, prefix, key_mask, dropout ? &*dropout_ : nullptr);
+      x = run_block(i, x, prefix, key_mask, condition, dropout ? &*dropout_ : nullptr);
       continue;
     }
     // Runs again in the backward pass, when this scope has ended and the next micro-batch's key may be set.
     const auto key = dropout ? dropout_ : std::nullopt;
-    const auto block = [this, i, prefix, key_mask, key](const at::Tensor& in) {
+    const auto block = [this, i, prefix, key_mask, condition, key](const at::Tensor& in) {
       const Bfloat16Scope again(in.device().type(), bfloat16_blocks_);
-      return run_block(i, in, prefix, key_mask, key ? &*key : nullptr);
+      return run_block(i, in, prefix, key_mask, condition, key ? &*key : nullptr);
     };
-    x = nn::recomputed(block, x, block_weights_[i]);
+    std::vector<at::Tensor> read = block_weights_[i];
+    if (condition.defined()) read.push_back(condition);
+    x = nn::recomputed(block, x, read);
   }
   return x;
 }
 
 at::Tensor ElfNet::run_block(int64_t index, const at::Tensor& x, int64_t prefix, const at::Tensor& key_mask,
-                             const nn::DropoutKey* dropout) {
+                             const at::Tensor& condition, const nn::DropoutKey* dropout) {
   const nn::Block& block = blocks_[index];
-  const bool fused =
-      dropout == nullptr && !bfloat16_blocks_ && !key_mask.defined() && nn::serves_fused_block(x);
+  const bool fused = dropout == nullptr && !bfloat16_blocks_ && !key_mask.defined() && !condition.defined() &&
+                     nn::serves_fused_block(x);
   if (fused && !trace_) return nn::fused_block(block, x, rope_, prefix);
   const bool drops = dropout != nullptr && config_.depth / 4 <= index && index < config_.depth / 4 * 3;
   const auto drop = [&](const at::Tensor& value, nn::DropoutSite site) {
     return drops ? nn::dropout(value, config_.dropout, *dropout, index, site) : value;
   };
   const std::string name = trace_ ? cat("block", index) : "";
-  const at::Tensor normed = nn::rms_norm(x, block.norm1);
+  // adaln_zero: shift, scale and gate of the attention, then of the feed-forward layer, [B, 1, H] each.
+  std::vector<at::Tensor> m;
+  if (condition.defined()) m = block.modulation(condition).unsqueeze(1).chunk(6, -1);
+  const auto modulated = [&](const at::Tensor& value, size_t first) {
+    return m.empty() ? value : value * (1 + m[first + 1]) + m[first];
+  };
+  const auto gated = [&](const at::Tensor& value, size_t first) {
+    return m.empty() ? value : value * m[first + 2];
+  };
+  const at::Tensor normed = modulated(nn::rms_norm(x, block.norm1), 0);
   if (trace_) record_heads(index, normed, prefix);
-  const at::Tensor attended = drop(block.attn(normed, rope_, prefix, key_mask), nn::DropoutSite::kAttention);
+  const at::Tensor attended =
+      gated(drop(block.attn(normed, rope_, prefix, key_mask), nn::DropoutSite::kAttention), 0);
   const at::Tensor middle = x + attended;
-  const at::Tensor normed2 = nn::rms_norm(middle, block.norm2);
-  const at::Tensor fed =
-      block.mlp(normed2, [&](const at::Tensor& product) { return drop(product, nn::DropoutSite::kSwiGlu); });
+  const at::Tensor normed2 = modulated(nn::rms_norm(middle, block.norm2), 3);
+  const at::Tensor fed = gated(
+      block.mlp(normed2, [&](const at::Tensor& product) { return drop(product, nn::DropoutSite::kSwiGlu); }),
+      3);
   at::Tensor out =
       fused ? nn::fused_block(block, x, rope_, prefix) : middle + fed;  // tracing changes nothing
   record(name + ".norm1", normed);
@@ -198,7 +224,9 @@ at::Tensor ElfNet::features(const DenoiserInput& input) {
   }
   x = text_proj2_(text_proj1_(x));
   record("text_proj", x);
-  std::vector<at::Tensor> sequence = prefix_tokens(input);
+  const bool in_context = config_.conditioning == Conditioning::kInContext;
+  const at::Tensor condition = in_context ? at::Tensor() : condition_vector(input);
+  std::vector<at::Tensor> sequence = in_context ? prefix_tokens(input) : std::vector<at::Tensor>();
   sequence.push_back(x);
   x = sequence.size() == 1 ? x : at::cat(sequence, 1);
   record("with_prefix", x);
@@ -207,13 +235,19 @@ at::Tensor ElfNet::features(const DenoiserInput& input) {
   if (input.key_mask.defined())
     key_mask = at::constant_pad_nd(input.key_mask.to(at::kBool), {prefix, 0}, true);
   const bool dropout = input.dropout && config_.dropout > 0 && dropout_.has_value();
-  x = run_blocks(x, prefix, key_mask, dropout).to(at::kFloat).narrow(1, prefix, length);
+  x = run_blocks(x, prefix, key_mask, condition, dropout).to(at::kFloat).narrow(1, prefix, length);
   record("features", x);
-  return x;
+  if (in_context) return x;
+  // The denoise head's norm is modulated as well; that head is not told which row a feature is of, so it is
+  // done here.
+  const std::vector<at::Tensor> last = final_modulation_(condition).unsqueeze(1).chunk(2, -1);
+  return at::cat({x, nn::rms_norm(x, final_norm_) * (1 + last[1]) + last[0]}, -1);
 }
 
 at::Tensor ElfNet::denoise_head(const at::Tensor& features) {
-  const at::Tensor normed = nn::rms_norm(features, final_norm_);
+  const at::Tensor normed = config_.conditioning == Conditioning::kInContext
+                                ? nn::rms_norm(features, final_norm_)
+                                : features.narrow(-1, config_.hidden_size, config_.hidden_size);
   record("final_norm", normed);
   return final_linear_(normed);
 }
@@ -224,7 +258,7 @@ at::Tensor ElfNet::x_from_output(const at::Tensor& output, const at::Tensor& z, 
 
 at::Tensor ElfNet::decode_head(const at::Tensor& features) {
   std::vector<int64_t> sizes = features.sizes().vec();
-  const at::Tensor rows = features.reshape({-1, config_.hidden_size});
+  const at::Tensor rows = features.narrow(-1, 0, config_.hidden_size).reshape({-1, config_.hidden_size});
   const at::Tensor latent = at::gelu(at::addmm(proj_bias_, rows, proj_kernel_), "tanh");
   sizes.back() = config_.vocab_size;
   return at::addmm(unembed_bias_, latent, unembed_kernel_).reshape(sizes);

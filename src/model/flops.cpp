@@ -4,15 +4,17 @@ namespace elf {
 
 RowFlops forward_flops(const ModelConfig& model, int64_t length, bool self_cond) {
   const auto hidden = static_cast<double>(model.hidden_size), latent = static_cast<double>(model.latent_dim);
-  const auto tokens = static_cast<double>(length + model.num_time_tokens + model.num_self_cond_cfg_tokens +
-                                          model.num_model_mode_tokens);
+  const auto tokens = static_cast<double>(length + model.num_prefix_tokens());
   const auto data = static_cast<double>(length), bottleneck = static_cast<double>(model.bottleneck_dim);
   const double inner = static_cast<double>(
       static_cast<int64_t>(static_cast<double>(static_cast<int64_t>(hidden * model.mlp_ratio)) * 2 / 3));
   const double block = 2 * tokens * (4 * hidden * hidden + 3 * hidden * inner) + 4 * tokens * tokens * hidden;
   const double input =
       2 * data * ((self_cond ? 2 * latent * latent : 0) + latent * bottleneck + bottleneck * hidden);
-  return {.trunk = static_cast<double>(model.depth) * block + input,
+  const auto depth = static_cast<double>(model.depth);
+  const bool modulated = model.conditioning == Conditioning::kAdaLnZero;
+  const double modulations = modulated ? 2 * hidden * hidden * (6 * depth + 2) : 0;
+  return {.trunk = depth * block + input + modulations,
           .denoise_head = 2 * data * hidden * latent,
           .decode_head = 2 * data * (hidden * latent + latent * static_cast<double>(model.vocab_size))};
 }

@@ -65,6 +65,15 @@ std::string hash_in_record(const std::filesystem::path& folder) {
   return record.is_object() ? record.value("tokenizer_hash", "") : "";
 }
 
+void check_ids(const at::Tensor& ids, int64_t rows) {
+  if (!ids.is_cpu() || ids.numel() == 0) return;
+  const int64_t low = ids.min().item<int64_t>(), high = ids.max().item<int64_t>();
+  if (low < 0 || high >= rows) {
+    usage_error("token table: id ", low < 0 ? low : high, " is outside its ", rows,
+                " rows; was the text prepared with another tokenizer?");
+  }
+}
+
 class T5Codec final : public LatentCodec {
  public:
   T5Codec(T5Model model, const LatentsConfig& config, at::Device device) : encoder_(model), device_(device) {
@@ -122,13 +131,7 @@ class TableCodec final : public LatentCodec {
 
   at::Tensor encode(const at::Tensor& ids, const at::Tensor&) override {
     const at::NoGradGuard no_gradients;
-    if (ids.is_cpu() && ids.numel() > 0) {
-      const int64_t low = ids.min().item<int64_t>(), high = ids.max().item<int64_t>();
-      if (low < 0 || high >= vocabulary()) {
-        usage_error("token table: id ", low < 0 ? low : high, " is outside its ", vocabulary(),
-                    " rows; was the text prepared with another tokenizer?");
-      }
-    }
+    check_ids(ids, vocabulary());
     return table_.index_select(0, ids.to(table_.device()).reshape({-1}))
         .view({ids.size(0), ids.size(1), dim()});
   }
@@ -147,7 +150,41 @@ class TableCodec final : public LatentCodec {
   std::string source_, digest_, tokenizer_hash_;
 };
 
+// x = normalised row of the network's own unembedding: one matrix for the way in and the way out, of which
+// the denoise branch trains the one use and the decode branch the other.
+class LearnedCodec final : public LatentCodec {
+ public:
+  explicit LearnedCodec(at::Device device) : device_(device) {}
+
+  at::Tensor encode(const at::Tensor& ids, const at::Tensor&) override {
+    if (!unembedding_.defined()) usage_error("learned latents: no network is bound");
+    check_ids(ids, vocabulary());
+    const at::Tensor rows = unembedding_.t().index_select(0, ids.to(device_).reshape({-1}));
+    return normalise_rows(rows).view({ids.size(0), ids.size(1), dim()});
+  }
+  void bind(const at::Tensor& unembedding) override { unembedding_ = unembedding; }
+
+  int64_t dim() const override { return unembedding_.defined() ? unembedding_.size(0) : 0; }
+  int64_t vocabulary() const override { return unembedding_.defined() ? unembedding_.size(1) : 0; }
+  // The weights are the network's; what names those names these.
+  std::string digest() const override { return elf::digest("learned"); }
+
+ private:
+  at::Device device_;
+  at::Tensor unembedding_;  // [D, V]
+};
+
 }  // namespace
+
+at::Tensor normalise_rows(const at::Tensor& rows) {
+  const at::Tensor centred = rows - rows.mean(-1, /*keepdim=*/true);
+  return centred / centred.square().mean(-1, /*keepdim=*/true).add(1e-12).sqrt();
+}
+
+void renormalise_unembedding(at::Tensor unembedding) {
+  const at::NoGradGuard no_gradients;
+  unembedding.copy_(normalise_rows(unembedding.t()).t());
+}
 
 void require_tokenizer(const LatentCodec& codec, const std::string& path, const std::string& tokenizer_hash,
                        int64_t tokenizer_size) {
@@ -161,6 +198,7 @@ void require_tokenizer(const LatentCodec& codec, const std::string& path, const 
 }
 
 std::unique_ptr<LatentCodec> make_latent_codec(const LatentsConfig& config, at::Device device) {
+  if (config.source == LatentSource::kLearned) return std::make_unique<LearnedCodec>(device);
   if (config.path.empty())
     usage_error("latents.path: is empty; expected the folder of a T5 or of a token table");
   if (config.source == LatentSource::kTable)

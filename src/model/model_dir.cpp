@@ -154,6 +154,17 @@ void copy_part(const fs::path& from, const fs::path& to, bool t5) {
   if (error) environment_error(to.string(), ": cannot be copied from ", from.string(), ": ", error.message());
 }
 
+// `folder` becomes a model directory of the decoder's averages.
+void copy_decoder(const fs::path& source, const fs::path& folder) {
+  std::error_code error;
+  if (fs::exists(folder, error) && fs::equivalent(source, folder, error)) return;
+  StoredModel decoder = read_stored_model(source);
+  if (!decoder.ema.empty()) decoder.raw.clear();
+  fs::remove_all(folder, error);
+  make_folder(folder);
+  write_model_dir(folder, decoder, {.source = source.filename().string()});
+}
+
 }  // namespace
 
 NetworkTraits Model::network_traits(const RunConfig& config) {
@@ -179,16 +190,17 @@ LoadedNetwork load_network(const fs::path& path, at::Device device, Weights weig
 }
 
 Model load_model(const fs::path& path, at::Device device, Weights weights) {
-  Model model{load_network(path, device, weights), nullptr, nullptr};
+  Model model{load_network(path, device, weights), {}, {}, {}, {}};
   const DataConfig& data = model.config.data;
   const LatentsConfig& latents = model.config.latents;
-  if (data.tokenizer.empty() || latents.path.empty()) {
+  if (data.tokenizer.empty() || !has_latents(latents)) {
     usage_error(path.string(), ": has no ", data.tokenizer.empty() ? "tokenizer" : "encoder",
                 "; add it by elf-convert export ", path.string(),
                 " --to model-dir --tokenizer DIR --encoder DIR --out NEW");
   }
   model.tokenizer = std::make_shared<SentencePieceTokenizer>(SentencePieceTokenizer::load(data.tokenizer));
   model.codec = make_latent_codec(latents, device);
+  model.codec->bind(model.network->unembedding());
   require_fit(model.config, *model.tokenizer, *model.codec);
   if (const fs::path facts = path / kModelFacts; fs::exists(facts)) {
     const json expected = read_model_facts(path).value("latents_digest", json());
@@ -196,7 +208,32 @@ Model load_model(const fs::path& path, at::Device device, Weights weights) {
       usage_error(path.string(), ": its encoder gives other latents (", model.codec->digest(),
                   ") than the one it was made with (", expected.get<std::string>(), ")");
   }
+  if (!latents.decoder.empty()) {
+    LoadedNetwork decoder = load_decoder(model.config, *model.codec, device);
+    model.two_stage = std::make_unique<TwoStageDenoiser>(*model.network, *decoder.network,
+                                                         Model::network_traits(decoder.config).self_cond);
+    model.decoder = std::move(decoder.network);
+  }
   return model;
+}
+
+LoadedNetwork load_decoder(const RunConfig& config, const LatentCodec& codec, at::Device device) {
+  const std::string& path = config.latents.decoder;
+  Model decoder = load_model(path, device);
+  const ModelConfig &theirs = decoder.config.model, &ours = config.model;
+  if (decoder.config.flow.decoder_prob == 0)
+    usage_error("latents.decoder ", path, ": was not trained to decode (its flow.decoder_prob is 0)");
+  if (theirs.latent_dim != ours.latent_dim || theirs.vocab_size != ours.vocab_size ||
+      theirs.max_length < ours.max_length) {
+    usage_error("latents.decoder ", path, ": reads ", theirs.max_length, " latents of width ",
+                theirs.latent_dim, " for ", theirs.vocab_size, " tokens, but the model has ", ours.max_length,
+                ", ", ours.latent_dim, " and ", ours.vocab_size);
+  }
+  if (decoder.codec->digest() != codec.digest())
+    usage_error("latents.decoder ", path,
+                ": was trained on other latents than the model's; train it with the same `latents:`");
+  LoadedNetwork& network = decoder;
+  return std::move(network);
 }
 
 TensorMap load_weights(const fs::path& path, Weights weights) {
@@ -231,6 +268,10 @@ void write_model_parts(const fs::path& folder, const RunConfig& config) {
   }
   keep(stored.latents.path, "latents", config.latents.source == LatentSource::kT5);
   keep(stored.latents.statistics, "statistics");
+  if (!stored.latents.decoder.empty()) {
+    copy_decoder(stored.latents.decoder, folder / "decoder");
+    stored.latents.decoder = "decoder";
+  }
   write_file(folder / "config.yaml", to_yaml(stored));
 }
 

@@ -136,6 +136,18 @@ ModelConfig dimensions_of(const TensorMap& weights, const ModelConfig& known, co
   config.mlp_ratio =
       mlp_ratio(config.hidden_size, shapes.size("blocks.0.mlp.w3.weight", 1, 2), known.mlp_ratio);
   const auto tokens = [&](const char* name) { return shapes.has(name) ? shapes.size(name, 1, 3) : 0; };
+  if (shapes.has(
+          "blocks.0.adaLN_modulation.weight")) {  // no prefix: the counts say whether there is an input
+    const auto given = [&](const char* name, int64_t count) {
+      return shapes.has(name) ? std::max<int64_t>(1, count) : 0;
+    };
+    config.conditioning = Conditioning::kAdaLnZero;
+    config.num_self_cond_cfg_tokens =
+        given("self_cond_cfg_embedder.mlp_0.weight", known.num_self_cond_cfg_tokens);
+    config.num_model_mode_tokens = given("mode_embedding", known.num_model_mode_tokens);
+    return config;
+  }
+  config.conditioning = Conditioning::kInContext;
   config.num_time_tokens = tokens("t_emb_tokens");
   config.num_self_cond_cfg_tokens = tokens("self_cond_cfg_tokens");
   config.num_model_mode_tokens = tokens("mode_tokens");

@@ -69,6 +69,10 @@ class Table {
     vector(name + ".norm2.weight", {hidden}, Init::kOne);
     linear(name + ".mlp.w12", hidden, 2 * inner, true);
     linear(name + ".mlp.w3", inner, hidden, true);
+    if (c.conditioning == Conditioning::kAdaLnZero) modulation(name, 6 * hidden, hidden);
+  }
+  void modulation(const std::string& name, int64_t out, int64_t hidden) {
+    linear(name + ".adaLN_modulation", hidden, out, true, Init::kZero);
   }
   std::vector<WeightSpec> take() { return std::move(specs_); }
 
@@ -82,9 +86,13 @@ std::vector<WeightSpec> weight_specs(const ModelConfig& c) {
   check_sizes(c);
   const int64_t hidden = c.hidden_size, latent = c.latent_dim;
   Table table;
-  table.tokens("t_emb_tokens", c.num_time_tokens, hidden);
-  table.tokens("self_cond_cfg_tokens", c.num_self_cond_cfg_tokens, hidden);
-  table.tokens("mode_tokens", c.num_model_mode_tokens, hidden);
+  if (c.conditioning == Conditioning::kInContext) {
+    table.tokens("t_emb_tokens", c.num_time_tokens, hidden);
+    table.tokens("self_cond_cfg_tokens", c.num_self_cond_cfg_tokens, hidden);
+    table.tokens("mode_tokens", c.num_model_mode_tokens, hidden);
+  } else if (c.num_model_mode_tokens > 0) {
+    table.vector("mode_embedding", {hidden}, Init::kSmallNormal);
+  }
   table.kernel("proj", hidden, latent);
   table.kernel("unembed", latent, c.vocab_size);
   table.linear("self_cond_proj", 2 * latent, latent, true);
@@ -94,6 +102,7 @@ std::vector<WeightSpec> weight_specs(const ModelConfig& c) {
   if (c.num_self_cond_cfg_tokens > 0) table.embedder("self_cond_cfg_embedder", hidden);
   for (int64_t i = 0; i < c.depth; ++i) table.block(cat("blocks.", i), c);
   table.vector("final_layer.norm_final.weight", {hidden}, Init::kOne);
+  if (c.conditioning == Conditioning::kAdaLnZero) table.modulation("final_layer", 2 * hidden, hidden);
   table.linear("final_layer.linear", hidden, latent, true, Init::kZero);
   return table.take();
 }

@@ -58,7 +58,7 @@ int64_t rows_that_fit(const RunConfig& config, int64_t bytes) {
   if (bytes <= 0) return std::numeric_limits<int32_t>::max();
   const ModelConfig& m = config.model;
   const int64_t length = config.data.max_length > 0 ? config.data.max_length : m.max_length;
-  const int64_t tokens = length + m.num_time_tokens + m.num_self_cond_cfg_tokens + m.num_model_mode_tokens;
+  const int64_t tokens = length + m.num_prefix_tokens();
   const double inner = static_cast<double>(m.hidden_size) * m.mlp_ratio * 2 / 3;
   // Residual, norm, q, k, v and their rotated copies, or the three inner halves of SwiGLU.
   const double block =

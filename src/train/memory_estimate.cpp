@@ -21,10 +21,10 @@ double floats_of_block(double hidden, double inner) {
   return 6 * hidden + 2 * inner;
 }
 
-// One with dropout, which is not fused: also the normed inputs (2 H), the heads (3 H), the gate's product
-// (I).
-double floats_of_plain_block(double hidden, double inner) {
-  return 12 * hidden + 3 * inner;
+// One with dropout or adaLN-Zero, which is not fused: also the normed inputs (2 H), the heads (3 H), the
+// gate's product (I); of adaLN-Zero what it scales (4 H).
+double floats_of_plain_block(double hidden, double inner, bool modulated) {
+  return (modulated ? 16 : 12) * hidden + 3 * inner;
 }
 
 }  // namespace
@@ -45,10 +45,12 @@ MemoryEstimate estimate_memory(const RunConfig& config, int64_t parameters, int6
   const auto latent = static_cast<double>(model.latent_dim), vocab = static_cast<double>(model.vocab_size);
   const double inner = std::floor(std::floor(hidden * model.mlp_ratio) * 2 / 3);
   const auto data_tokens = static_cast<double>(rows * model.max_length);
-  const auto prefix = static_cast<double>(
-      rows * (model.num_time_tokens + model.num_self_cond_cfg_tokens + model.num_model_mode_tokens));
-  const double of_block = floats_of_block(hidden, inner), of_plain = floats_of_plain_block(hidden, inner);
-  const double plain = model.dropout > 0 ? std::floor(depth / 4) * 2 : 0;  // blocks with dropout
+  const auto prefix = static_cast<double>(rows * model.num_prefix_tokens());
+  const bool modulated = model.conditioning == Conditioning::kAdaLnZero;
+  const double of_block = floats_of_block(hidden, inner);
+  const double of_plain = floats_of_plain_block(hidden, inner, modulated);
+  const double dropping = model.dropout > 0 ? std::floor(depth / 4) * 2 : 0;
+  const double plain = modulated ? depth : dropping;
   const double largest = plain > 0 ? of_plain : of_block;
   const double blocks = train.recompute
                             ? depth * hidden + largest

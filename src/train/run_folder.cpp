@@ -183,6 +183,7 @@ void RunFolder::store_settings(RunConfig before, const RunConfig& now) const {
   own_name(stored.data.tokenizer);
   own_name(stored.latents.path);
   own_name(stored.latents.statistics);
+  own_name(stored.latents.decoder);
   write_file(path_ / "config.yaml", to_yaml(stored));
 }
 

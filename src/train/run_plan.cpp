@@ -60,7 +60,9 @@ void open_data(RunPlan& plan, bool may_be_missing) {
     plan.train = open_dataset(config.data.train, plan.tokenizer.get(), config);
   if (!config.data.valid.empty() && present("data.valid", config.data.valid, ""))
     plan.valid = open_dataset(config.data.valid, plan.tokenizer.get(), config);
-  if (may_be_missing && !there(config.latents.path)) present("latents.path", config.latents.path, "");
+  if (!may_be_missing) return;
+  if (config.latents.source != LatentSource::kLearned) present("latents.path", config.latents.path, "");
+  if (!config.latents.decoder.empty()) present("latents.decoder", config.latents.decoder, "");
 }
 
 }  // namespace

@@ -87,7 +87,10 @@ StepReport train_step(Learner& learner, const StepInput& input) {
                     .stop = total[kColumns + 1] > 0};
   report.finite = std::isfinite(report.loss) && total[kColumns] == 0;
   if (report.finite) {
-    in_phase("optimiser", [&] { learner.optimizer.step(input.lr); });
+    in_phase("optimiser", [&] {
+      learner.optimizer.step(input.lr);
+      learner.objective.after_update();
+    });
     in_phase("ema", [&] { learner.ema.update(); });
   } else {
     report.bad_rows = rows_not_finite(learner.ranks, input.batches, table);

@@ -157,12 +157,16 @@ Trainer::Implementation::Implementation(const RunPlan& plan, at::Device device, 
 }
 
 void Trainer::Implementation::initialise_weights() {
+  codec_->bind(network_.unembedding());
   if (codec_->dim() != config_.model.latent_dim) {
     usage_error(config_.latents.path, ": its width is ", codec_->dim(), ", but model.latent_dim is ",
                 config_.model.latent_dim);
   }
   require_tokenizer(*codec_, config_.latents.path, plan_.tokenizer->hash(), plan_.tokenizer->size());
+  if (!config_.latents.decoder.empty())
+    load_decoder(config_, *codec_, at::kCPU);  // only to be sure that it fits
   network_.initialise(config_.train.seed);
+  if (config_.latents.source == LatentSource::kLearned) renormalise_unembedding(network_.unembedding());
   if (!config_.train.init_from.empty())
     network_.load(load_weights(config_.train.init_from), config_.train.init_from);
 }
@@ -227,6 +231,7 @@ ordered_json Trainer::Implementation::sample() {
   std::string figures = "{}";
   ranks_.first_does("sampling", [&] {
     averaged_.load(ema_.averages());
+    codec_->bind(averaged_.unembedding());
     const SampleFigures drawn = options_.sample(config_, averaged_, *codec_, state_.step);
     reporter_->samples(state_.step, drawn.texts);
     for (size_t i = 0; i < std::min<size_t>(3, drawn.texts.size()); ++i) log_info("  | " + drawn.texts[i]);

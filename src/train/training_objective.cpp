@@ -36,10 +36,15 @@ double FlowObjective::weight(const Batch& batch) const {
       .item<double>();
 }
 
+void FlowObjective::after_update() {
+  if (config_.latents.source == LatentSource::kLearned) renormalise_unembedding(network_.unembedding());
+}
+
 Loss FlowObjective::loss(const Batch& host_batch, int64_t step, double whole) {
   const at::Device device = network_.parameters().front().tensor.device();
   if (config_.model.dropout > 0)
     network_.set_dropout(nn::DropoutKey{config_.train.seed, step, host_batch.samples});
+  codec_.bind(network_.unembedding());  // validation may have bound the averages
   const Batch batch = to(host_batch, device);
   const StepDraws draws = in_phase("data", [&] { return to(draws_(host_batch, step), device); });
   const at::Tensor latents =

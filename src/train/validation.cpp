@@ -49,6 +49,7 @@ void add_batch(ElfNet& network, LatentCodec& codec, const Batch& host_batch, con
 ValidationReport run_validation(ElfNet& network, LatentCodec& codec, const Dataset& data, int64_t pad_id,
                                 const RunConfig& config, Ranks& ranks) {
   const at::NoGradGuard no_gradients;
+  codec.bind(network.unembedding());
   const int64_t batch_rows =
       config.train.micro_batch_size > 0 ? config.train.micro_batch_size : config.train.global_batch_size;
   int64_t rows = data.info().rows;

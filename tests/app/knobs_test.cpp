@@ -67,5 +67,68 @@ TEST_F(Knobs, PredictionOfNoise) {
   expect_works("epsilon", "--set model.prediction=epsilon");
 }
 
+// The published code does not know these networks: their weights go into model directories only, which
+// sample as the runs do.
+TEST_F(Knobs, AdaLnZero) {
+  expect_works("adaln", "--set model.conditioning=adaln_zero");
+  const std::string texts = must("elf-sample --model adaln --num-samples 5 --seed 3").out;
+  must("elf-convert export adaln --out adaln-dir");
+  EXPECT_EQ(must("elf-sample --model adaln-dir --num-samples 5 --seed 3").out, texts);
+  must(
+      "elf-convert import adaln-dir/model.safetensors --config run.yaml --set model.max_length=8 "
+      "--tokenizer words --table table --out adaln-in");
+  EXPECT_EQ(must("elf-sample --model adaln-in --num-samples 5 --seed 3").out, texts);
+  expect_refusal("elf-convert export adaln --to elf-pytorch --out adaln.pt", {"adaLN-Zero"}, "adaln.pt");
+}
+
+TEST_F(Knobs, LearnedTable) {
+  const std::string learned = "--set latents.source=learned --set latents.path= ";
+  expect_works("learned", learned);
+  const std::string texts = must("elf-sample --model learned --num-samples 5 --seed 3").out;
+  must("elf-convert export learned --out learned-dir");
+  EXPECT_EQ(must("elf-sample --model learned-dir --num-samples 5 --seed 3").out, texts);
+  EXPECT_TRUE(json::parse(must("elf-inspect learned-dir --json").out).at("has_encoder").get<bool>());
+  const std::string train = "elf-train --config run.yaml --out bad " + learned;
+  expect_refusal(train + "--set latents.std=0.2", {"latents.std", "set 0 and 1"}, "bad");
+  expect_refusal(train + "--set latents.path=table", {"latents.path"}, "bad");
+  expect_refusal(train + "--set train.objective=distillation --set distillation.teacher=learned",
+                 {"distillation", "latents.source"}, "bad");
+}
+
+// Stage one: a network that does nothing but decode, with a fifth of the tokens masked. Stage two: one that
+// does nothing but denoise.
+TEST_F(Knobs, ASeparateDecoder) {
+  must(
+      "elf-train --config run.yaml --set flow.decoder_prob=1 --set flow.decoder_mask_prob=0.2 --set "
+      "train.steps=200 --out decoder");
+  expect_works("denoiser", "--set flow.decoder_prob=0 --set latents.decoder=decoder");
+  // The run folder holds its own copy of the decoder.
+  fs::rename(folder_ / "decoder", folder_ / "elsewhere");
+  must("elf-sample --model denoiser --num-samples 2");
+  // It is part of what is handed on.
+  const std::string texts = must("elf-sample --model denoiser --num-samples 5 --seed 3").out;
+  must("elf-convert export denoiser --out handed-on");
+  fs::rename(folder_ / "denoiser", folder_ / "away");
+  EXPECT_EQ(must("elf-sample --model handed-on --num-samples 5 --seed 3").out, texts);
+  expect_refusal("elf-convert export handed-on --to elf-pytorch --out d.pt", {"latents.decoder"}, "d.pt");
+  // A student reads off by the same decoder, and samples while it trains.
+  must(
+      "elf-train --config handed-on/config.yaml --set data.train=docs.h5 --set data.valid=valid.h5 --set "
+      "train.objective=distillation --set distillation.teacher=handed-on --set "
+      "distillation.student_steps=2 --set distillation.teacher_steps=2 --set distillation.gamma=1.5 --set "
+      "distillation.self_cond_cfg=2 --set distillation.eval_samples=2 --set train.steps=4 --set "
+      "train.sample_every=2 --set train.sample_count=2 --out student");
+  must("elf-sample --model student --num-samples 2");
+
+  const std::string train = "elf-train --config run.yaml --out bad --set flow.decoder_prob=0 ";
+  expect_refusal("elf-train --config run.yaml --set latents.decoder=elsewhere --out bad",
+                 {"flow.decoder_prob is 0.2"}, "bad");
+  expect_refusal(train + "--set latents.decoder=gone", {"gone"}, "bad");
+  expect_refusal(train + "--set latents.decoder=away", {"not trained to decode"}, "bad");
+  must("elf-prepare table --data docs.h5 --kind gaussian --width 8 --out other");
+  expect_refusal(train + "--set latents.decoder=elsewhere --set latents.path=other", {"other latents"},
+                 "bad");
+}
+
 }  // namespace
 }  // namespace elf

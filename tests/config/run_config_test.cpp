@@ -122,6 +122,7 @@ TEST(ToYaml, RoundTripWithEveryKeyChanged) {
              .num_time_tokens = 2,
              .num_self_cond_cfg_tokens = 0,
              .num_model_mode_tokens = 3,
+             .conditioning = Conditioning::kAdaLnZero,
              .prediction = Prediction::kV,
              .dropout = 0.1};
   c.latents = {.source = LatentSource::kTable,
@@ -130,7 +131,8 @@ TEST(ToYaml, RoundTripWithEveryKeyChanged) {
                .std = 1.0 / 3,
                .statistics = "/010",
                .dtype = EncoderDtype::kBFloat16,
-               .cache = "/l.h5"};
+               .cache = "/l.h5",
+               .decoder = "/d"};
   c.data = {.train = "/t \"quoted\"\\\n.h5",
             .valid = "/v: #.h5",
             .tokenizer = "/\xc3\xa4.model",
@@ -141,10 +143,11 @@ TEST(ToYaml, RoundTripWithEveryKeyChanged) {
             .denoiser_p_std = 0.1,
             .denoiser_noise_scale = 1e20,
             .t_eps = 1e-300,
-            .decoder_prob = 1,
+            .decoder_prob = 0,
             .decoder_noise_scale = 0,
             .decoder_p_mean = -2,
             .decoder_p_std = 0,
+            .decoder_mask_prob = 0.4,
             .self_cond_prob = 0,
             .self_cond_cfg_min = 0.25,
             .self_cond_cfg_max = 0.75,

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "corruption.h"
 #include "elf/base/error.h"
 #include "elf/flow/conditioning.h"
 #include "elf/flow/draws.h"
@@ -123,6 +124,28 @@ TEST(Draws, PerStepBranchIsSharedByAllRowsAndRanks) {
   }
   EXPECT_GT(decode_steps, 8);
   EXPECT_LT(decode_steps, 32);
+}
+
+// A share of the tokens is masked in decode rows only: of those the branch sees nothing but noise.
+TEST(Draws, MaskedTokensAreNoise) {
+  FlowConfig config;
+  config.decoder_prob = 0.5;
+  config.decoder_mask_prob = 0.2;
+  const int64_t rows = 400;
+  const StepDraws draws = draw_step(config, {10, 4}, 1, 1, sample_range(0, rows));
+  const at::Tensor decode = draws.decoder_row.unsqueeze(1);
+  EXPECT_FALSE(draws.decoder_mask.logical_and(decode.logical_not()).any().item<bool>());
+  EXPECT_NEAR(draws.decoder_mask.index({draws.decoder_row}).to(at::kFloat).mean().item<double>(), 0.2, 0.03);
+  const at::Tensor x = at::full({rows, 10, 4}, 7.0), no_condition = at::zeros({rows, 10}, at::kBool),
+                   seen = corrupted_latents(x, no_condition, draws, config);
+  const at::Tensor noise = config.decoder_noise_scale * draws.decoder_eps;
+  EXPECT_TRUE(all_close(seen.index({draws.decoder_mask}), noise.index({draws.decoder_mask}), 0, 1e-6));
+  // Nothing else changes: the other tokens, and every draw, are those without masks.
+  config.decoder_mask_prob = 0;
+  const StepDraws plain = draw_step(config, {10, 4}, 1, 1, sample_range(0, rows));
+  EXPECT_FALSE(plain.decoder_mask.defined());
+  const at::Tensor open = draws.decoder_mask.logical_not();
+  EXPECT_TRUE(at::equal(corrupted_latents(x, no_condition, plain, config).index({open}), seen.index({open})));
 }
 
 // A network with a known answer: predicts `answer` everywhere and counts the rows it is run on.

@@ -29,8 +29,8 @@ inline constexpr NamedValue<Branch> kBranchNames[] = {{"per_example", Branch::kP
                                                       {"per_step", Branch::kPerStep}};
 inline constexpr NamedValue<DecodeCondition> kDecodeConditionNames[] = {{"noisy", DecodeCondition::kNoisy},
                                                                         {"clean", DecodeCondition::kClean}};
-inline constexpr NamedValue<LatentSource> kLatentSourceNames[] = {{"t5", LatentSource::kT5},
-                                                                  {"table", LatentSource::kTable}};
+inline constexpr NamedValue<LatentSource> kLatentSourceNames[] = {
+    {"t5", LatentSource::kT5}, {"table", LatentSource::kTable}, {"learned", LatentSource::kLearned}};
 inline constexpr NamedValue<EncoderDtype> kEncoderDtypeNames[] = {{"float32", EncoderDtype::kFloat32},
                                                                   {"bfloat16", EncoderDtype::kBFloat16}};
 inline constexpr NamedValue<OptimizerKind> kOptimizerKindNames[] = {{"muon", OptimizerKind::kMuon},
@@ -50,11 +50,16 @@ inline constexpr NamedValue<TimeGrid> kTimeGridNames[] = {
     {"uniform", TimeGrid::kUniform},
     {"logit_normal_quantiles", TimeGrid::kLogitNormalQuantiles}};
 
+inline constexpr NamedValue<Conditioning> kConditioningNames[] = {{"in_context", Conditioning::kInContext},
+                                                                  {"adaln_zero", Conditioning::kAdaLnZero}};
 inline constexpr NamedValue<Prediction> kPredictionNames[] = {
     {"x", Prediction::kX}, {"v", Prediction::kV}, {"epsilon", Prediction::kEpsilon}};
 inline constexpr NamedValue<TrainObjective> kTrainObjectiveNames[] = {
     {"flow", TrainObjective::kFlow}, {"distillation", TrainObjective::kDistillation}};
 
+constexpr const auto& enum_names(Conditioning) {
+  return kConditioningNames;
+}
 constexpr const auto& enum_names(Prediction) {
   return kPredictionNames;
 }

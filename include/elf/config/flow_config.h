@@ -29,6 +29,8 @@ struct FlowConfig {
   double decoder_noise_scale = 5.0;   // s_dec: 5.0 on OpenWebText, 1.0 on WMT14 and XSum
   double decoder_p_mean = 0.8;        // p = sigmoid(N(mean, std^2)) per token
   double decoder_p_std = 0.8;
+  double decoder_mask_prob =
+      0.0;  // share of tokens of which the decode branch sees noise only; 0.2 for a decoder trained apart
   double self_cond_prob = 0.5;     // 0 = no self-conditioning
   double self_cond_cfg_min = 0.5;  // w is log-uniform in 1 + w between these
   double self_cond_cfg_max = 5.0;

@@ -10,6 +10,10 @@ namespace elf {
 // guidance are in velocities for all three.
 enum class Prediction { kX, kV, kEpsilon };
 
+// How t, w and the mode reach the network: in_context: prefix tokens | adaln_zero: scales, shifts and gates
+// of every block, all zero at the start (Peebles and Xie, 2023)
+enum class Conditioning { kInContext, kAdaLnZero };
+
 struct ModelConfig {
   std::string preset;  // "" or a name of model_presets(): fills depth, hidden_size and num_heads; other keys
                        // win over it
@@ -24,8 +28,16 @@ struct ModelConfig {
   int64_t num_time_tokens = 4;           // prefix tokens that carry t
   int64_t num_self_cond_cfg_tokens = 4;  // prefix tokens that carry w; 0 = the network has no SC-CFG input
   int64_t num_model_mode_tokens = 4;     // prefix tokens that carry the mode
+  Conditioning conditioning = Conditioning::kInContext;  // adaln_zero has no prefix; the counts above then
+                                                         // only tell whether w and the mode are given at all
   Prediction prediction = Prediction::kX;
   double dropout = 0.0;  // in blocks depth/4 <= i < depth/4*3, on attention projection and SwiGLU product
+
+  // Tokens before the data in the sequence; w is given.
+  int64_t num_prefix_tokens() const {
+    if (conditioning == Conditioning::kAdaLnZero) return 0;
+    return num_time_tokens + num_self_cond_cfg_tokens + num_model_mode_tokens;
+  }
 
   bool operator==(const ModelConfig&) const = default;
 };

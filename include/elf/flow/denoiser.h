@@ -24,9 +24,9 @@ class Denoiser {
  public:
   virtual ~Denoiser() = default;
 
-  // [B, L, H]: what both heads read. Differentiable when gradients are enabled.
+  // [B, L, F]: what both heads read; F is the network's own. Differentiable when gradients are enabled.
   virtual at::Tensor features(const DenoiserInput& input) = 0;
-  // [..., H] -> [..., D]: the prediction, of x or of what x_from_output makes x of.
+  // [..., F] -> [..., D]: the prediction, of x or of what x_from_output makes x of.
   virtual at::Tensor denoise_head(const at::Tensor& features) = 0;
   // The x-prediction that an output [..., D] of the denoise head stands for, at z [..., D] and t [B] ([n] for
   // [n, D]).
@@ -34,7 +34,7 @@ class Denoiser {
     (void)z, (void)t;
     return output;
   }
-  // [..., H] -> [..., V]: logits of the tokens.
+  // [..., F] -> [..., V]: logits of the tokens.
   virtual at::Tensor decode_head(const at::Tensor& features) = 0;
   // The weights that decode_head reads. Without them a cross-entropy over many positions, which is computed
   // in pieces, gives them no gradient.

@@ -22,7 +22,8 @@ struct StepDraws {
   at::Tensor w;            // [B] uniform: place of the SC-CFG scale
   at::Tensor label_drop;   // [B] bool: the condition of this row is dropped
   at::Tensor substeps =
-      {};  // [B, n - 1] raw times of a teacher's n steps (flow/distillation.h); undefined elsewhere
+      {};  // [B, n - 1] raw times of a teacher's n steps (distillation.h); undefined elsewhere
+  at::Tensor decoder_mask = {};  // [B, L] bool: tokens that the decode branch does not see; undefined: none
 };
 
 struct StepShape {

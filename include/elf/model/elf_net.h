@@ -1,5 +1,6 @@
-// The network of docs/ALGORITHM.md section 2: one transformer for denoising and decoding, conditioned by
-// prefix tokens.
+// The network of docs/ALGORITHM.md section 2: one transformer for denoising and decoding, told of t, w and
+// the mode by prefix tokens or, with model.conditioning adaln_zero, by scales, shifts and gates of every
+// block.
 //   prefix: [time tokens] [SC-CFG tokens] [mode tokens] [L data tokens], K prefix tokens in all.
 #pragma once
 
@@ -50,6 +51,7 @@ class ElfNet : public Denoiser {
   // The weights by name: handles on the very tensors, detached, not copies.
   TensorMap state() const;
 
+  // [B, L, H]; with adaln_zero [B, L, 2 H]: the denoise head's modulated input behind the features.
   at::Tensor features(const DenoiserInput& input) override;
   at::Tensor denoise_head(const at::Tensor& features) override;
   at::Tensor decode_head(const at::Tensor& features) override;
@@ -57,6 +59,9 @@ class ElfNet : public Denoiser {
   std::vector<at::Tensor> decode_weights() const override {
     return {proj_kernel_, proj_bias_, unembed_kernel_, unembed_bias_};
   }
+
+  // [D, V], the very tensor: what a learned latent source is tied with.
+  at::Tensor unembedding() const { return unembed_kernel_; }
 
   // Dropout (config().dropout, middle half of the blocks) acts on inputs with `dropout` set, with masks named
   // by this key. Without a key: none.
@@ -77,9 +82,11 @@ class ElfNet : public Denoiser {
   void bind_weights();
   void check(const DenoiserInput& input) const;
   std::vector<at::Tensor> prefix_tokens(const DenoiserInput& input);
-  at::Tensor run_blocks(at::Tensor x, int64_t prefix, const at::Tensor& key_mask, bool dropout);
+  at::Tensor condition_vector(const DenoiserInput& input);
+  at::Tensor run_blocks(at::Tensor x, int64_t prefix, const at::Tensor& key_mask, const at::Tensor& condition,
+                        bool dropout);
   at::Tensor run_block(int64_t index, const at::Tensor& x, int64_t prefix, const at::Tensor& key_mask,
-                       const nn::DropoutKey* dropout);
+                       const at::Tensor& condition, const nn::DropoutKey* dropout);
   void record(const std::string& name, const at::Tensor& value);
   void record_heads(int64_t index, const at::Tensor& normed, int64_t prefix);
 
@@ -88,6 +95,8 @@ class ElfNet : public Denoiser {
   nn::Linear self_cond_proj_, text_proj1_, text_proj2_;
   nn::TimestepEmbedder t_embedder_, w_embedder_;
   at::Tensor t_tokens_, w_tokens_, mode_tokens_;  // [1, n, H]; undefined where n is 0
+  at::Tensor mode_embedding_;                     // [H], adaln_zero only
+  nn::Linear final_modulation_;                   // H -> 2 H, adaln_zero only
   std::vector<nn::Block> blocks_;
   std::vector<std::vector<at::Tensor>> block_weights_;  // all of each block
   at::Tensor final_norm_;

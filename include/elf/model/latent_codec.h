@@ -1,5 +1,5 @@
-// From token ids to latents: x = (e - mean) / std, with e from a frozen T5 encoder or a frozen table with a
-// row a token (docs/ALGORITHM.md section 1).
+// From token ids to latents: x = (e - mean) / std, with e from a frozen T5 encoder, a frozen table with a row
+// a token, or a table that is trained (docs/ALGORITHM.md section 1).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,9 +18,9 @@ class LatentCodec {
   virtual ~LatentCodec() = default;
 
   // ids [B, L] int64, mask [B, L, L] bool (encoder_mask of elf/data/masks.h), on any device -> latents [B, L,
-  // D] f32 on the codec's device. No gradients. A table does not look at the mask (it may be undefined): its
-  // rows depend on nothing but the token. Ids that lie on the CPU are checked: throws Error (usage) for one
-  // outside [0, vocabulary()).
+  // D] f32 on the codec's device. No gradients, except to a learned table. A table does not look at the mask
+  // (it may be undefined): its rows depend on nothing but the token. Ids that lie on the CPU are checked:
+  // throws Error (usage) for one outside [0, vocabulary()).
   virtual at::Tensor encode(const at::Tensor& ids, const at::Tensor& mask) = 0;
 
   // (raw - mean) / std of raw outputs of the source [..., D], as encode() returns them; here mean 0 and
@@ -41,6 +41,10 @@ class LatentCodec {
   // made).
   virtual std::string tokenizer_hash() const { return {}; }
 
+  // A learned source reads the unembedding [D, V] of the network in hand, tied with it; others do not look.
+  // Whoever puts a network beside a codec tells it: dim() and vocabulary() of a learned source are 0 before.
+  virtual void bind(const at::Tensor& unembedding) { (void)unembedding; }
+
   // The normalised table [V, D] f32 of a static source, undefined for a contextual one. For initialising the
   // unembedding.
   virtual at::Tensor token_table() const { return {}; }
@@ -49,6 +53,12 @@ class LatentCodec {
 // The source that `config` names, on `device`. Throws Error (usage): folder or file missing, tensors missing
 // or of the wrong shape, statistics made with another encoder or of another width, std not positive.
 std::unique_ptr<LatentCodec> make_latent_codec(const LatentsConfig& config, at::Device device);
+
+// Rows [..., D] with mean 0 and standard deviation 1 each: what a learned table is kept at.
+at::Tensor normalise_rows(const at::Tensor& rows);
+
+// Puts the columns of an unembedding [D, V] back to that, in place and without gradients.
+void renormalise_unembedding(at::Tensor unembedding);
 
 // Throws Error (usage) naming both unless the source fits this tokenizer: as many rows as it has ids, and
 // made for it, where it says for which. `path` is where the source lies.

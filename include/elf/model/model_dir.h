@@ -1,8 +1,8 @@
 // A model that can run, from a run folder, one of its checkpoints, or a model directory. All three are
 // self-contained:
-//   config.yaml   tokenizer/   latents/ (encoder or table)   [statistics.json]
-//   and the weights: checkpoints/step-N/{model,ema}.safetensors of a run, or, in a model directory,
-//   model.safetensors   [raw.safetensors]   model.json (format, version, hashes)   manifest.json
+//   config.yaml   tokenizer/   latents/ (encoder or table)   [statistics.json]   [decoder/, a model
+//   directory] and the weights: checkpoints/step-N/{model,ema}.safetensors of a run, or, in a model
+//   directory, model.safetensors   [raw.safetensors]   model.json (format, version, hashes)   manifest.json
 // Loading verifies: sizes and digests of the manifest, the version, that the parts fit each other.
 #pragma once
 
@@ -16,6 +16,7 @@
 #include "elf/flow/objective.h"
 #include "elf/model/elf_net.h"
 #include "elf/model/latent_codec.h"
+#include "elf/model/two_stage.h"
 #include "elf/model/weight_precision.h"
 #include "elf/text/sentencepiece_tokenizer.h"
 
@@ -37,6 +38,11 @@ struct Model : LoadedNetwork {
   std::shared_ptr<const SentencePieceTokenizer> tokenizer;
   std::unique_ptr<LatentCodec> codec;
 
+  std::unique_ptr<ElfNet> decoder;              // latents.decoder; null: the network decodes by itself
+  std::unique_ptr<TwoStageDenoiser> two_stage;  // both as one
+  // What samples: the network, or the two.
+  Denoiser& denoiser() const { return two_stage ? static_cast<Denoiser&>(*two_stage) : *network; }
+
   NetworkTraits traits() const { return network_traits(config); }
   static NetworkTraits network_traits(const RunConfig& config);
 };
@@ -48,6 +54,11 @@ struct Model : LoadedNetwork {
 LoadedNetwork load_network(const std::filesystem::path& path, at::Device device,
                            Weights weights = Weights::kEma);
 Model load_model(const std::filesystem::path& path, at::Device device, Weights weights = Weights::kEma);
+
+// The network that `config.latents.decoder` names, which reads tokens off in place of the model's own decode
+// branch. Throws Error (usage) as load_model, and unless it decodes latents of this kind and size to tokens
+// of as many.
+LoadedNetwork load_decoder(const RunConfig& config, const LatentCodec& codec, at::Device device);
 
 // The weights alone, float32 on the CPU. Throws Error (usage) as load_network.
 TensorMap load_weights(const std::filesystem::path& path, Weights weights = Weights::kEma);
@@ -73,9 +84,9 @@ struct ModelDirOptions {
 void write_model_dir(const std::filesystem::path& folder, const StoredModel& model,
                      const ModelDirOptions& options);
 
-// Copies tokenizer, latent source and statistics of `config` into `folder` and writes config.yaml there,
-// pointing at the copies. `config` must be resolved. Used for run folders and model directories. Throws
-// Error.
+// Copies tokenizer, latent source, statistics and decoder of `config` into `folder` and writes config.yaml
+// there, pointing at the copies. `config` must be resolved. Used for run folders and model directories.
+// Throws Error.
 void write_model_parts(const std::filesystem::path& folder, const RunConfig& config);
 
 }  // namespace elf

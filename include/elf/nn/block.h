@@ -12,6 +12,7 @@ struct Block {
   at::Tensor norm1, norm2;  // [H]
   Attention attn;
   SwiGlu mlp;
+  Linear modulation = {};  // H -> 6 H: shifts, scales and gates of adaLN-Zero; undefined: none
 };
 
 // Whether the fused form below serves x [B, S, H]: CPU, float32.

@@ -30,6 +30,7 @@ enum class Purpose : uint32_t {
   kTable = 15,           // Gaussian token tables
   kSpanCorruption = 16,  // encoder pretraining
   kTeacherTimes = 20,    // distillation: where the teacher's steps end
+  kDecodeMask = 21,      // tokens of which the decode branch sees noise only
 };
 
 struct Stream {

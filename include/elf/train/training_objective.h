@@ -28,6 +28,9 @@ class TrainingObjective {
   // micro-batches and ranks; it divides the terms, so that the totals of all micro-batches add up to the
   // loss of the step. Whatever is random is keyed by (seed, step, batch.samples).
   virtual Loss loss(const Batch& batch, int64_t step, double whole) = 0;
+
+  // Called after each update of the weights, before they are averaged.
+  virtual void after_update() {}
 };
 
 // The random numbers of a micro-batch of a step.
@@ -41,6 +44,7 @@ class FlowObjective final : public TrainingObjective {
 
   double weight(const Batch& batch) const override;
   Loss loss(const Batch& batch, int64_t step, double whole) override;
+  void after_update() override;  // latents.source learned: normalises the table's rows again
 
  private:
   ElfNet& network_;

@@ -1,0 +1,18 @@
+#include "elf/model/two_stage.h"
+
+#include <ATen/ATen.h>
+
+#include "elf/base/error.h"
+
+namespace elf {
+
+at::Tensor TwoStageDenoiser::features(const DenoiserInput& input) {
+  if (!input.mode.defined() || input.mode.eq(0).all().item<bool>()) return denoiser_.features(input);
+  if (!input.mode.eq(1).all().item<bool>())
+    usage_error("two networks: a batch is either denoised or decoded, not both");
+  DenoiserInput decoded = input;
+  if (!decoder_self_cond_) decoded.self_cond = at::Tensor();
+  return decoder_.features(decoded);
+}
+
+}  // namespace elf
