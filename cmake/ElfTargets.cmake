@@ -1,5 +1,11 @@
 # The helpers that make this project's targets: compile flags once, one way to make a tool, one way to make a test.
 
+# What tests of a build with sanitizers run with. LibTorch and the system's libraries are not instrumented.
+set(ELF_SANITIZER_ENVIRONMENT
+  "ASAN_OPTIONS=detect_odr_violation=0"
+  "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0"
+  "UBSAN_OPTIONS=print_stacktrace=1")
+
 # Flags of every own target. All targets that share the precompiled header need the very same flags.
 function(elf_flags target)
   target_compile_options(${target} PRIVATE -fPIC -Wall -Wextra -Werror)
@@ -10,8 +16,11 @@ function(elf_flags target)
     target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized -Wno-dangling-reference)
   endif()
   if(ELF_SANITIZE)
-    target_compile_options(${target} PRIVATE -fsanitize=${ELF_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+    target_compile_options(${target} PRIVATE -fsanitize=${ELF_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined -fno-sanitize=vptr)
     target_link_options(${target} PRIVATE -fsanitize=${ELF_SANITIZE})
+  endif()
+  if(ELF_FUZZ)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
 endfunction()
 
@@ -44,6 +53,9 @@ function(elf_test name)
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}")
+  if(ELF_SANITIZE)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT "${ELF_SANITIZER_ENVIRONMENT}")
+  endif()
 endfunction()
 
 # Writes <build>/generated/elf/version.h: version, git revision, LibTorch.

@@ -7,6 +7,7 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/base/log.h"
 #include "elf/base/progress.h"
 #include "elf/config/enum_names.h"
@@ -86,7 +87,7 @@ class Rows {
   Rows(const RunConfig& config, at::Device device)
       : config_(config), device_(device), file_(fs::path(config.train.out) / "rounds.json") {
     std::error_code error;
-    if (fs::exists(file_, error)) known_ = Json::parse(read_file(file_), nullptr, false);
+    if (fs::exists(file_, error)) known_ = parse_json<Json>(read_file(file_));
     if (!known_.is_array()) known_ = Json::array();
   }
 
@@ -156,7 +157,7 @@ class Rows {
 Json state_of(const Model& model) {
   const fs::path file = model.weights_file.parent_path() / "state.json";
   std::error_code error;
-  return fs::exists(file, error) ? Json::parse(read_file(file), nullptr, false) : Json();
+  return fs::exists(file, error) ? parse_json<Json>(read_file(file)) : Json();
 }
 
 std::string number(double value, const char* format) {

@@ -7,6 +7,7 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/base/log.h"
 #include "elf/text/records.h"
 #include "elf/text/words.h"
@@ -17,7 +18,7 @@ namespace {
 
 bool is_record_with(const std::string& line, const std::string& field) {
   if (line.empty() || line.front() != '{') return false;
-  const auto record = nlohmann::json::parse(line, nullptr, false);
+  const auto record = parse_json(line);
   return record.is_object() && record.contains(field);
 }
 
@@ -71,8 +72,8 @@ void require_equal_counts(const Texts& first, const Texts& second) {
 OrderedJson generation_of(const std::string& samples) {
   const std::string file = samples + ".json";
   if (samples == "-" || !std::filesystem::is_regular_file(file)) return nullptr;
-  OrderedJson record = OrderedJson::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
-  if (!record.is_object() || record.value("tool", "") != "elf-sample") return nullptr;
+  OrderedJson record = parse_json<OrderedJson>(read_file(file));
+  if (text_in(record, "tool") != "elf-sample") return nullptr;
   record.erase("seconds");  // says nothing about the texts
   return record;
 }

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "elf/base/error.h"
+#include "elf/base/json.h"
 #include "elf/base/log.h"
 #include "elf/base/outputs.h"
 #include "elf/text/records.h"
@@ -29,7 +30,7 @@ std::optional<TokenLists> read_own_tokens(const std::string& file, size_t record
   TokenLists lists;
   for (Record record; reader.next(record);) {
     if (record.columns.front().empty()) continue;
-    const auto object = nlohmann::json::parse(record.columns.front(), nullptr, /*allow_exceptions=*/false);
+    const auto object = parse_json(record.columns.front());
     if (!object.is_object() || !object.contains("ids") || !object["ids"].is_array()) return std::nullopt;
     std::vector<int32_t>& ids = lists.emplace_back();
     for (const auto& id : object["ids"]) {

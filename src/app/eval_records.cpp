@@ -8,6 +8,7 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "record_schema.h"
 
 namespace elf::app {
@@ -106,8 +107,7 @@ EvalRecord record_of(const std::string& place, OrderedJson json) {
 
 std::string record_fault(const OrderedJson& record) {
   if (!record.is_object()) return cat("a JSON ", record.type_name(), ", expected an object");
-  const std::string command =
-      record.value("command", OrderedJson("")).is_string() ? record.value("command", "") : "";
+  const std::string command = text_in(record, "command");
   const OrderedJson& definitions = schema().at("definitions");
   if (command.empty()) return "key 'command' is missing";
   if (!definitions.contains(command) ||
@@ -135,7 +135,7 @@ std::string record_fault(const OrderedJson& record) {
 
 std::vector<EvalRecord> read_eval_records(const std::string& file) {
   const std::string content = read_file(file);
-  const OrderedJson whole = OrderedJson::parse(content, nullptr, /*allow_exceptions=*/false);
+  const OrderedJson whole = parse_json<OrderedJson>(content);
   if (!whole.is_discarded()) return {record_of(file, whole)};
   std::vector<EvalRecord> records;
   int64_t line = 0;
@@ -145,7 +145,7 @@ std::vector<EvalRecord> read_eval_records(const std::string& file) {
     begin = end + 1;
     ++line;
     if (text.empty()) continue;
-    const OrderedJson json = OrderedJson::parse(text, nullptr, /*allow_exceptions=*/false);
+    const OrderedJson json = parse_json<OrderedJson>(text);
     if (json.is_discarded())
       usage_error(file, ":", line, ": no JSON; expected a record of elf-eval (--json)");
     records.push_back(record_of(cat(file, ":", line), json));

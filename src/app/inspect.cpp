@@ -82,16 +82,19 @@ std::string as_text(const Json& object) {
 
 int inspect(int argc, char** argv) {
   CLI::App app(
-      "What a checkpoint, model directory, dataset, tokenizer or file of tensors holds, and is it whole.",
+      "What a checkpoint, model directory, dataset, encoder, tokenizer or file of tensors holds, and is it "
+      "whole.",
       "elf-inspect");
   InspectOptions options;
   CommonOptions common;
   InspectCommands commands;
   app.add_option(
       "path", options.path,
-      "Run, checkpoint, model directory, encoder, table, tokenizer, dataset (.h5), .safetensors, .pt");
+      "Run, checkpoint, model directory, encoder, GPT-2, table, tokenizer, dataset or latents (.h5), "
+      ".safetensors, .pt, statistics (.json)");
   app.add_flag("--json", options.as_json, "One JSON object");
-  app.add_flag("--verify", options.verify, "Datasets: read every row and compare the hash of the content");
+  app.add_flag("--verify", options.verify,
+               "Datasets: read every row and compare the hash of the content; latents: read every row");
   app.add_option("--show", options.show, "Datasets: print so many rows, spread over the file");
   app.add_option("--tokenizer", options.tokenizer, "Datasets: rows as text by this tokenizer");
   add_common_options(app, common);

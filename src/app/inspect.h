@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli.h"
+#include "elf/tensor/safetensors_shapes.h"
 
 namespace elf::app {
 
@@ -19,14 +20,16 @@ struct InspectOptions {
 };
 
 // An object with `kind`, `path`, `complete`, for what is not whole `problem`, and what fits the kind (the
-// table of fields is in docs/TOOLS.md). Throws Error (usage) for a path that is nothing this project knows.
+// table of fields is in docs/MODELS.md). Throws Error (usage) for a path that is nothing this project knows.
 nlohmann::ordered_json describe_path(const InspectOptions& options);
 
 // Its parts (src/app/inspect_files.cpp, inspect_folders.cpp).
 nlohmann::ordered_json describe_file(const InspectOptions& options);
 nlohmann::ordered_json describe_folder(const InspectOptions& options);
 nlohmann::ordered_json describe_tokenizer(const std::filesystem::path& path);
-// name -> dtype and shape, and their number of elements as `parameters`, of a safetensors file.
+// name -> dtype and shape as `tensors`, and their number of elements as `parameters`.
+void add_tensors(const std::map<std::string, TensorShape>& shapes, nlohmann::ordered_json& object);
+// The same of a safetensors file, with its metadata.
 void describe_safetensors(const std::filesystem::path& path, nlohmann::ordered_json& object);
 
 // {kind, path, complete: true} and what `fill` adds; when `fill` throws an Error, `complete` is false and

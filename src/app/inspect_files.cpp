@@ -1,9 +1,13 @@
-// elf-inspect on files: datasets, safetensors, files of torch.save, tokenizer models.
+// elf-inspect on files: datasets, caches of latents and their statistics, safetensors, files of torch.save,
+// tokenizer models.
 #include <fstream>
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/data/dataset.h"
+#include "elf/data/latent_cache.h"
+#include "elf/model/latent_statistics.h"
 #include "elf/tensor/safetensors_shapes.h"
 #include "elf/tensor/torch_pickle.h"
 #include "elf/text/sentencepiece_tokenizer.h"
@@ -21,17 +25,6 @@ std::string first_bytes(const fs::path& path) {
   in.read(first.data(), 64);
   first.resize(static_cast<size_t>(in.gcount()));
   return first;
-}
-
-void add_tensors(const std::map<std::string, TensorShape>& shapes, Json& object) {
-  int64_t parameters = 0;
-  Json listed = Json::object();
-  for (const auto& [name, shape] : shapes) {
-    parameters += c10::multiply_integers(shape.sizes);
-    listed[name] = {{"dtype", c10::toString(shape.dtype)}, {"shape", shape.sizes}};
-  }
-  object["parameters"] = parameters;
-  object["tensors"] = listed;
 }
 
 // ---------------------------------------------------------------------------------------------- datasets
@@ -80,7 +73,7 @@ void fill_dataset(const InspectOptions& options, Json& object) {
   object["vocabulary"] = info.vocab_size;
   object["tokenizer_hash"] = info.tokenizer_hash;
   object["data_hash"] = info.data_hash;
-  object["settings"] = Json::parse(info.settings, nullptr, /*allow_exceptions=*/false);
+  object["settings"] = parse_json<Json>(info.settings);
   if (options.show > 0) object["sample_rows"] = sample_rows(dataset, options);
   if (!options.verify) return;
   object["verified"] = false;
@@ -88,6 +81,40 @@ void fill_dataset(const InspectOptions& options, Json& object) {
   if (found != info.data_hash)
     usage_error("the hash of its content is ", found, ", its data_hash is ", info.data_hash);
   object["verified"] = true;
+}
+
+// ----------------------------------------------------------------------------------------------- latents
+
+void fill_latents(const InspectOptions& options, Json& object) {
+  const LatentCache cache = LatentCache::open(options.path);
+  const LatentCacheInfo& info = cache.info();
+  object["rows"] = info.rows;
+  object["length"] = info.length;
+  object["dim"] = info.dim;
+  object["dtype"] = info.dtype;
+  object["bytes"] = latent_cache_bytes(info.rows, info.length, info.dim, info.dtype);
+  object["pad_id"] = info.pad_id;
+  object["encoder"] = info.encoder;
+  object["data_hash"] = info.data_hash;
+  if (!options.verify) return;
+  object["verified"] = false;
+  cache.verify();
+  object["verified"] = true;
+}
+
+void fill_statistics(const fs::path& path, Json& object) {
+  const LatentStatistics statistics = read_statistics(path);
+  object["mean"] = statistics.mean;
+  object["std"] = statistics.std;
+  object["dim"] = statistics.channel_mean.numel();
+  object["positions"] = statistics.positions;
+  object["source"] = statistics.source;
+}
+
+// Other JSON files lie about, too.
+bool is_statistics(const fs::path& path) {
+  const Json content = parse_json<Json>(read_file(path));
+  return content.is_object() && (content.contains("channel_mean") || content.contains("channel_std"));
 }
 
 // ------------------------------------------------------------------------------------------------- .pt
@@ -142,6 +169,17 @@ void fill_torch(const fs::path& path, Json& object) {
 
 }  // namespace
 
+void add_tensors(const std::map<std::string, TensorShape>& shapes, Json& object) {
+  int64_t parameters = 0;
+  Json listed = Json::object();
+  for (const auto& [name, shape] : shapes) {
+    parameters += c10::multiply_integers(shape.sizes);
+    listed[name] = {{"dtype", c10::toString(shape.dtype)}, {"shape", shape.sizes}};
+  }
+  object["parameters"] = parameters;
+  object["tensors"] = listed;
+}
+
 void describe_safetensors(const fs::path& path, Json& object) {
   Metadata metadata;
   add_tensors(read_safetensors_shapes(path, metadata), object);
@@ -165,8 +203,12 @@ Json describe_tokenizer(const fs::path& path) {
 Json describe_file(const InspectOptions& options) {
   const fs::path path = options.path;
   const std::string first = first_bytes(path), ending = path.extension().string();
-  if (first.starts_with("\x89HDF") || ending == ".h5")
-    return described("dataset", path, [&](Json& object) { fill_dataset(options, object); });
+  if (first.starts_with("\x89HDF") || ending == ".h5") {
+    const bool latents = is_latent_cache(path);
+    return described(latents ? "latents" : "dataset", path, [&](Json& object) {
+      latents ? fill_latents(options, object) : fill_dataset(options, object);
+    });
+  }
   if (first.starts_with("PK\x03\x04") || first.starts_with("\x80") || ending == ".pt" || ending == ".bin")
     return described("torch", path, [&](Json& object) { fill_torch(path, object); });
   if (ending == ".safetensors" || (first.size() > 8 && first[8] == '{')) {
@@ -176,9 +218,12 @@ Json describe_file(const InspectOptions& options) {
     });
   }
   if (ending == ".model") return describe_tokenizer(path);
+  if (first.starts_with("{") && is_statistics(path))
+    return described("statistics", path, [&](Json& object) { fill_statistics(path, object); });
   const std::string look = what_bytes_look_like(first);
   usage_error(options.path, ": ", look.empty() ? "nothing that is known here" : "is " + look,
-              "; expected a dataset (.h5), .safetensors, .pt or a tokenizer (.model)");
+              "; expected a dataset or latents (.h5), .safetensors, .pt, a tokenizer (.model) or statistics "
+              "of latents (.json)");
 }
 
 }  // namespace elf::app

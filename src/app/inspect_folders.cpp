@@ -1,11 +1,14 @@
-// elf-inspect on folders: runs, checkpoints, model directories, encoders, tables, tokenizers.
+// elf-inspect on folders: runs, checkpoints, model directories, encoders, scorers, tables, tokenizers.
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/base/manifest.h"
 #include "elf/config/run_config.h"
+#include "elf/model/gpt2.h"
 #include "elf/model/t5.h"
 #include "elf/model/token_table.h"
 #include "elf/model/weight_map.h"
+#include "elf/text/gpt2_tokenizer.h"
 #include "inspect.h"
 
 namespace elf::app {
@@ -21,9 +24,33 @@ Json config_fields(const RunConfig& config) {
 }
 
 Json read_object(const fs::path& path) {
-  Json object = Json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  Json object = parse_json<Json>(read_file(path));
   if (!object.is_object()) usage_error(path.string(), ": is no JSON object");
   return object;
+}
+
+// By the model_type of its config.json.
+bool is_gpt2(const fs::path& folder) {
+  const Json config = parse_json<Json>(read_file(folder / "config.json"));
+  return text_in(config, "model_type") == "gpt2";
+}
+
+bool has_gpt2_tokenizer(const fs::path& folder) {
+  return fs::exists(folder / Gpt2Tokenizer::kVocabularyFile) &&
+         fs::exists(folder / Gpt2Tokenizer::kMergesFile);
+}
+
+// Runs in a folder of several: the rounds of a distillation, the arms of a study.
+std::string runs_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (fs::exists(entry.path() / "config.yaml", error)) names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  std::string text;
+  for (const std::string& name : names) text += " " + name;
+  return text;
 }
 
 // Tensors, parameters, step and hash of a checkpoint's folder.
@@ -95,6 +122,29 @@ void fill_encoder(const fs::path& folder, Json& object) {
   object["tensors"] = tensors;
 }
 
+void fill_gpt2(const fs::path& folder, Json& object) {
+  object["files"] = gpt2_files(folder);
+  const Gpt2 model = Gpt2::load(folder, at::kCPU);
+  const Gpt2Config& config = model.config();
+  object["vocabulary"] = config.vocab_size;
+  object["max_length"] = config.positions;
+  object["d_model"] = config.width;
+  object["layers"] = config.layers;
+  object["heads"] = config.heads;
+  object["has_tokenizer"] = has_gpt2_tokenizer(folder);
+  if (object["has_tokenizer"]) object["tokenizer_hash"] = Gpt2Tokenizer::load(folder).hash();
+  object["hash"] = model.digest();
+  add_tensors(model.stored(), object);
+}
+
+void fill_gpt2_tokenizer(const fs::path& folder, Json& object) {
+  const Gpt2Tokenizer tokenizer = Gpt2Tokenizer::load(folder);
+  object["model_type"] = "gpt2";
+  object["vocabulary"] = tokenizer.size();
+  object["eos_id"] = tokenizer.end_of_text();
+  object["tokenizer_hash"] = tokenizer.hash();
+}
+
 void fill_table(const fs::path& folder, Json& object) {
   const TokenTable table = load_token_table(folder);
   object["vocabulary"] = table.weight.size(0);
@@ -114,12 +164,15 @@ Json describe_folder(const InspectOptions& options) {
   if (has("checkpoints") && has("config.yaml")) return by("run", fill_run);
   if (has("state.json") || has("optimizer.safetensors")) return by("checkpoint", fill_checkpoint);
   if (has("table.json") || has("table.safetensors")) return by("table", fill_table);
-  if (has("config.json")) return by("encoder", fill_encoder);
+  if (has("config.json")) return is_gpt2(folder) ? by("gpt2", fill_gpt2) : by("encoder", fill_encoder);
   if (has("spiece.model")) return describe_tokenizer(folder);
-  usage_error(
-      options.path,
-      ": nothing that is known here: expected a run, a checkpoint, a model directory, an encoder (a Hugging "
-      "Face folder of a T5), a token table or a tokenizer");
+  if (has_gpt2_tokenizer(folder)) return by("tokenizer", fill_gpt2_tokenizer);
+  const std::string runs = runs_in(folder);
+  usage_error(options.path,
+              ": nothing that is known here: expected a run, a checkpoint, a model directory, an encoder or "
+              "scorer (a "
+              "Hugging Face folder of a T5 or GPT-2), a token table or a tokenizer",
+              runs.empty() ? "" : "; it holds these:" + runs);
 }
 
 }  // namespace elf::app

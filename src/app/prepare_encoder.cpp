@@ -7,6 +7,7 @@
 #include "elf/base/atomic_folder.h"
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/base/log.h"
 #include "elf/data/dataset.h"
 #include "elf/model/t5.h"
@@ -52,7 +53,7 @@ int64_t count_sentinels(const DatasetInfo& info, const std::optional<SentencePie
   if (tokenizer) {
     count = tokenizer->extra_ids();
   } else {
-    const json settings = json::parse(info.settings, nullptr, /*allow_exceptions=*/false);
+    const json settings = parse_json(info.settings);
     if (settings.is_object() && settings.contains("extra_ids") && settings["extra_ids"].is_number_integer()) {
       count = settings["extra_ids"].get<int64_t>();
     }

@@ -5,6 +5,7 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/base/log.h"
 #include "sample_io.h"
 
@@ -17,7 +18,7 @@ using Json = nlohmann::ordered_json;
 // The settings in `record`, a file of ours; null when it says nothing of them.
 Json settings_in(const std::string& record) {
   if (!fs::exists(record)) return nullptr;
-  const Json json = Json::parse(read_file(record), nullptr, /*allow_exceptions=*/false);
+  const Json json = parse_json<Json>(read_file(record));
   return json.is_object() && json.contains("settings") ? json["settings"] : Json(nullptr);
 }
 
@@ -58,7 +59,7 @@ void ResumableWriter::take_over(const std::string& file, const Json& settings) {
   }
   std::istringstream text(read_file(file));
   for (std::string line; std::getline(text, line) && !text.eof();) {  // a last line without its end is broken
-    nlohmann::json record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    nlohmann::json record = parse_json(line);
     if (!record.is_object() || !record.contains("index")) break;
     kept_.push_back(std::move(record));
     kept_lines_.push_back(line);

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "elf/base/error.h"
+#include "elf/base/json.h"
 #include "elf/text/records.h"
 
 namespace elf::app {
@@ -57,7 +58,7 @@ bool SampleInputReader::next(SampleInput& input) {
 
 // A record as JSON: text, and the optional "id", "index" and "condition".
 SampleInput SampleInputReader::parse(const std::string& line, const std::string& place) const {
-  const nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json object = parse_json(line);
   if (!object.is_object()) usage_error(place, ": no JSON object");
   const auto text = object.find(field_);
   if (text == object.end() || !text->is_string())

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "elf/base/error.h"
+#include "elf/base/json.h"
 #include "elf/base/log.h"
 #include "elf/base/progress.h"
 #include "elf/config/enum_names.h"
@@ -196,7 +197,7 @@ void check_kept(const Outputs& outputs, const SampleOptions& o, const SamplingCo
   for (size_t i = 0; i < outputs.kept().size(); ++i) {
     const nlohmann::json& record = outputs.kept()[i];
     const bool counted = o.num_samples.has_value();
-    const bool same = record.value("seed", uint64_t{0}) == config.seed &&
+    const bool same = record.value("seed", nlohmann::json(nullptr)) == config.seed &&
                       (!counted || record["index"] == o.first_index + static_cast<int64_t>(i));
     if (!same)
       usage_error(outputs.path(), ": record ", i + 1, " has index ", record["index"].dump(), " and seed ",
@@ -218,7 +219,7 @@ SampleTotals run_samples(const SampleOptions& o, const Model& model, const Sweep
     check_kept(*outputs, o, point.config);
     totals.samples = totals.resumed = static_cast<int64_t>(outputs->kept().size());
     for (const nlohmann::json& record : outputs->kept())
-      totals.empty += record.value("text", "").find_first_not_of(' ') == std::string::npos;
+      totals.empty += text_in(record, "text").find_first_not_of(' ') == std::string::npos;
     if (kept > 0) log_info(cat(outputs->path(), ": going on after ", totals.resumed, " records"));
   }
   kept = ranks.of_first(kept);

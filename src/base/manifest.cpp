@@ -4,6 +4,7 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 
 namespace elf {
 namespace fs = std::filesystem;
@@ -22,17 +23,18 @@ std::string manifest_problem(const fs::path& folder) {
   if (!fs::is_directory(folder, error)) return "is no folder";
   if (!fs::exists(folder / kManifestName, error))
     return cat("has no ", kManifestName, ": writing it was not finished");
-  const json manifest = json::parse(read_file(folder / kManifestName), nullptr, /*allow_exceptions=*/false);
+  const json manifest = parse_json(read_file(folder / kManifestName));
   if (manifest.is_discarded() || !manifest.contains("files") || !manifest["files"].is_object()) {
     return cat(kManifestName, " is damaged");
   }
   for (const auto& [name, entry] : manifest["files"].items()) {
     const fs::path path = folder / name;
     if (!fs::is_regular_file(path, error)) return cat(name, " is missing");
+    if (!entry.is_object()) return cat(kManifestName, " is damaged");
     const auto bytes = fs::file_size(path);
     const auto expected = entry.value("bytes", json(nullptr));
     if (expected != json(bytes)) return cat(name, " has ", bytes, " bytes, expected ", expected.dump());
-    if (entry.value("digest", "") != digest_of_file(path))
+    if (entry.value("digest", json(nullptr)) != digest_of_file(path))
       return cat(name, " is damaged: its digest is not that of the manifest");
   }
   return "";

@@ -6,6 +6,7 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/base/log.h"
 #include "schema.h"
 
@@ -85,7 +86,7 @@ RunConfig from_dims(const json& dims, const fs::path& file, const Assignments& a
 }
 
 std::vector<RunConfig> from_json(const fs::path& file, const Assignments& assignments) {
-  const json content = json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  const json content = parse_json(read_file(file));
   if (!content.is_object()) usage_error(file.string(), ": is no JSON object");
   const auto has_dims = [](const json& value) {
     return value.is_object() && value.contains("dims") && value.at("dims").is_object();

@@ -128,10 +128,10 @@ void set_scalar(const YAML::Node& node, const Source& source, Entry& entry) {
   } else if (node.IsSequence()) {
     entry.style = ScalarStyle::kList;
     entry.text = "a list";
+    const Entry empty = entry;
     for (const auto& value : node) {
-      Entry item = entry;
+      Entry item = empty;
       item.style = ScalarStyle::kPlain;
-      item.items.clear();
       item.place = source.place(value.Mark());
       set_scalar(value, source, item);
       entry.items.push_back(std::move(item));

@@ -70,7 +70,7 @@ DatasetInfo read_info(const hdf5::Handle& file, const fs::path& path) {
 template <class Use>
 void for_each_offset(const Array& array, const char* name, const DatasetInfo& info, int64_t total, Use use) {
   const std::string path = info.path.string();
-  if (array.size() != info.rows + 1) {
+  if (array.size() - 1 != info.rows || info.rows < 0) {
     usage_error(path, ": ", info.rows, " rows by its attributes, ", array.size() - 1, " by '/", name,
                 "'; the file is damaged");
   }

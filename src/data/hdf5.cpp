@@ -32,6 +32,10 @@ Handle scalar() {
   return Handle(H5Screate(H5S_SCALAR), H5Sclose);
 }
 
+// Deflate packs no better than 1032 to one.
+constexpr uint64_t kBestPacking = 1100;
+constexpr size_t kLongestText = size_t{1} << 20;
+
 [[noreturn]] void write_error(const std::string& what) {
   environment_error("HDF5 cannot write ", what, " (is the disk full?): ", reason());
 }
@@ -39,7 +43,11 @@ Handle scalar() {
 Handle open_attribute(const Handle& file, const std::string& name, const std::string& path) {
   if (!has_attribute(file, name))
     usage_error(path, ": attribute '", name, "' is missing; is it a dataset of elf-prepare, finished?");
-  return Handle(H5Aopen(file.get(), name.c_str(), H5P_DEFAULT), H5Aclose);
+  Handle attribute(H5Aopen(file.get(), name.c_str(), H5P_DEFAULT), H5Aclose);
+  const Handle space(attribute ? H5Aget_space(attribute.get()) : -1, H5Sclose);
+  if (!space || H5Sget_simple_extent_npoints(space.get()) != 1)
+    usage_error(path, ": attribute '", name, "' is no single value");
+  return attribute;
 }
 
 }  // namespace
@@ -128,7 +136,10 @@ std::string read_text(const Handle& file, const std::string& name, const std::st
   if (H5Tget_class(type.get()) != H5T_STRING || H5Tis_variable_str(type.get()) > 0) {
     usage_error(path, ": attribute '", name, "' is no text of fixed length");
   }
-  std::string value(H5Tget_size(type.get()), '\0');
+  const size_t length = H5Tget_size(type.get());
+  if (length > kLongestText)
+    usage_error(path, ": attribute '", name, "' claims ", length, " bytes; the file is damaged");
+  std::string value(length, '\0');
   if (H5Aread(attribute.get(), type.get(), value.data()) < 0)
     usage_error(path, ": attribute '", name, "' cannot be read: ", reason());
   value.resize(std::min(value.size(), value.find('\0')));
@@ -221,15 +232,21 @@ Array::Array(const Handle& file, const std::string& name, const std::string& pat
   const Handle space(H5Dget_space(array_.get()), H5Sclose);
   if (H5Sget_simple_extent_ndims(space.get()) != 1)
     usage_error(path, ": array '/", name, "' is not one-dimensional");
+  const Handle type(H5Dget_type(array_.get()), H5Tclose);
+  const H5T_class_t kind = H5Tget_class(type.get());
+  element_bytes_ = static_cast<int64_t>(H5Tget_size(type.get()));
+  if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || element_bytes_ < 1 || element_bytes_ > 8)
+    usage_error(path, ": array '/", name, "' does not hold numbers");
+  const Handle layout(H5Dget_create_plist(array_.get()), H5Pclose);
+  if (H5Pget_layout(layout.get()) != H5D_CHUNKED)  // others may name further files
+    usage_error(path, ": array '/", name, "' is not chunked; the file was not written by elf-prepare");
   hsize_t size = 0;
   H5Sget_simple_extent_dims(space.get(), &size, nullptr);
+  const uint64_t stored = H5Dget_storage_size(array_.get());
+  if (size / kBestPacking > stored / static_cast<uint64_t>(element_bytes_))
+    usage_error(path, ": array '/", name, "' claims ", size, " elements, but has ", stored,
+                " bytes; the file is damaged");
   size_ = static_cast<int64_t>(size);
-}
-
-int64_t Array::element_bytes() const {
-  const Guard guard(library_lock());
-  const Handle type(H5Dget_type(array_.get()), H5Tclose);
-  return static_cast<int64_t>(H5Tget_size(type.get()));
 }
 
 void Array::read(int64_t first, int64_t count, hid_t type, void* data) const {

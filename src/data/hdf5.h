@@ -51,8 +51,8 @@ std::string reason();
 Handle open_file(const std::filesystem::path& path);
 Handle create_file(const std::filesystem::path& path);
 
-// Attributes of the root group. Reading throws Error (usage) naming file and attribute when it is missing or
-// of another type.
+// Attributes of the root group. Reading throws Error (usage) naming file and attribute when it is missing, of
+// another type, or no single value.
 bool has_attribute(const Handle& file, const std::string& name);
 int64_t read_integer(const Handle& file, const std::string& name, const std::string& path);
 std::string read_text(const Handle& file, const std::string& name, const std::string& path);
@@ -86,16 +86,17 @@ class GrowingArray {
 // A one-dimensional array to read from.
 class Array {
  public:
-  // Throws Error (usage) when there is none, or it has more dimensions.
+  // Throws Error (usage) when there is none, it is not laid out as GrowingArray lays it out, or it claims
+  // more elements than its bytes in the file can hold.
   Array(const Handle& file, const std::string& name, const std::string& path);
   int64_t size() const { return size_; }
-  int64_t element_bytes() const;
+  int64_t element_bytes() const { return element_bytes_; }
   // Elements [first, first + count) as `type`. Throws Error (usage): damaged data.
   void read(int64_t first, int64_t count, hid_t type, void* data) const;
 
  private:
   Handle array_;
-  int64_t size_ = 0;
+  int64_t size_ = 0, element_bytes_ = 0;
   std::string name_, path_;
 };
 

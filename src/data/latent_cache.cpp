@@ -29,6 +29,15 @@ std::vector<std::pair<const char*, std::string LatentCacheInfo::*>> text_fields(
   return {{"encoder", &I::encoder}, {"dtype", &I::dtype}, {"data_hash", &I::data_hash}};
 }
 
+// rows * length * dim; -1 where these are no sizes of an array.
+int64_t elements_of(const LatentCacheInfo& info) {
+  int64_t row = 0, all = 0;
+  const bool good = info.rows >= 0 && info.length > 0 && info.dim > 0 &&
+                    !__builtin_mul_overflow(info.length, info.dim, &row) &&
+                    !__builtin_mul_overflow(info.rows, row, &all);
+  return good ? all : -1;
+}
+
 bool is_bfloat16(const std::string& dtype) {
   if (dtype == "bfloat16") return true;
   if (dtype == "float32") return false;
@@ -61,6 +70,16 @@ int64_t latent_cache_bytes(int64_t rows, int64_t length, int64_t dim, const std:
   return rows * (length * dim * (is_bfloat16(dtype) ? 2 : 4) + static_cast<int64_t>(sizeof(uint64_t)));
 }
 
+bool is_latent_cache(const fs::path& path) {
+  try {
+    const hdf5::Guard guard(hdf5::library_lock());
+    const hdf5::Handle file = hdf5::open_file(path);
+    return hdf5::has_attribute(file, "format") && hdf5::read_text(file, "format", path.string()) == kFormat;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 struct LatentCache::Impl {
   LatentCacheInfo info;
   std::unordered_map<uint64_t, int64_t> row_of;
@@ -87,7 +106,7 @@ LatentCache LatentCache::open(const fs::path& path) {
   const hdf5::Array keys(impl->file, "keys", name);
   impl->latents.emplace(impl->file, "latents", name);
   const int64_t width = is_bfloat16(info.dtype) ? 2 : 4;
-  if (keys.size() != info.rows || impl->latents->size() != info.rows * info.length * info.dim ||
+  if (keys.size() != info.rows || impl->latents->size() != elements_of(info) ||
       impl->latents->element_bytes() != width) {
     usage_error(name, ": ", info.rows, " rows of ", info.length, " x ", info.dim, " ", info.dtype,
                 " by its attributes, but its arrays have another size; the file is damaged");
@@ -123,6 +142,14 @@ at::Tensor LatentCache::read(const std::vector<uint64_t>& keys) const {
     bytes += elements * (narrow ? 2 : 4);
   }
   return rows.to(at::kFloat);
+}
+
+void LatentCache::verify() const {
+  for (const auto& [key, row] : impl_->row_of) {
+    if (!at::isfinite(read({key})).all().item<bool>())
+      usage_error(info().path.string(), ": row ", row,
+                  " holds numbers that are not finite; the file is damaged");
+  }
 }
 
 struct LatentCacheWriter::Impl {

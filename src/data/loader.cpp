@@ -32,7 +32,7 @@ int64_t checked_length(const DatasetInfo& info, int64_t length) {
 
 }  // namespace
 
-Loader::Loader(std::shared_ptr<const Dataset> dataset, LoaderConfig config)
+Loader::Loader(std::shared_ptr<const Dataset> dataset, const LoaderConfig& config)
     : dataset_(std::move(dataset)), config_(config) {
   const DatasetInfo& info = dataset_->info();
   if (config_.global_batch < 1) usage_error("a batch of ", config_.global_batch, " rows");

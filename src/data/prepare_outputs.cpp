@@ -121,7 +121,7 @@ size_t PrepareOutputs::side_of(const std::string& text) const {
   return o_.valid_fraction > 0 && split_position(text) < o_.valid_fraction ? 1 : 0;
 }
 
-void PrepareOutputs::add(FittedRecord record) {
+void PrepareOutputs::add(const FittedRecord& record) {
   if (shuffle_) {
     shuffle_->add(to_bytes(record));
   } else {

@@ -35,7 +35,7 @@ class PrepareOutputs {
 
   // The side of a record whose hash is taken of `text`.
   size_t side_of(const std::string& text) const;
-  void add(FittedRecord record);
+  void add(const FittedRecord& record);
   // Writes what is waiting and puts the files in place, if every one has a row.
   void finish(PrepareReport& report);
 

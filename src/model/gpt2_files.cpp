@@ -5,8 +5,10 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/base/log.h"
 #include "elf/model/gpt2.h"
+#include "elf/text/gpt2_tokenizer.h"
 #include "hugging_face.h"
 
 namespace elf {
@@ -14,14 +16,17 @@ namespace fs = std::filesystem;
 using json = nlohmann::json;
 namespace {
 
+constexpr int64_t kLargestSize = int64_t{1} << 24;  // products of two or three fit 64 bits
+constexpr int64_t kMostLayers = 10'000;
+
 int64_t positive(const json& config, const char* key, int64_t fallback, const std::string& file) {
   if (!config.contains(key) || config.at(key).is_null()) {
     if (fallback > 0) return fallback;
     usage_error(file, ": key '", key, "' is missing; is this the config.json of a GPT-2?");
   }
   const json& value = config.at(key);
-  if (!value.is_number_integer() || value.get<int64_t>() <= 0)
-    usage_error(file, ": ", key, ": found ", value.dump(), ", expected a positive integer");
+  if (!value.is_number_integer() || value.get<int64_t>() <= 0 || value.get<int64_t>() > kLargestSize)
+    usage_error(file, ": ", key, ": found ", value.dump(), ", expected an integer from 1 to ", kLargestSize);
   return value.get<int64_t>();
 }
 
@@ -29,7 +34,7 @@ int64_t positive(const json& config, const char* key, int64_t fallback, const st
 
 Gpt2Config read_gpt2_config(const fs::path& path) {
   const std::string file = path.string();
-  const json config = json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  const json config = parse_json(read_file(path));
   if (!config.is_object()) usage_error(file, ": is no JSON object");
   try {
     const std::string type = config.value("model_type", "gpt2");
@@ -41,6 +46,8 @@ Gpt2Config read_gpt2_config(const fs::path& path) {
     result.layers = positive(config, "n_layer", 0, file);
     result.heads = positive(config, "n_head", 0, file);
     result.inner = positive(config, "n_inner", 4 * result.width, file);
+    if (result.layers > kMostLayers)
+      usage_error(file, ": n_layer: found ", result.layers, ", expected at most ", kMostLayers);
     if (result.width % result.heads != 0)
       usage_error(file, ": n_embd ", result.width, " is no multiple of n_head ", result.heads);
     result.eps = config.value("layer_norm_epsilon", 1e-5);
@@ -61,12 +68,23 @@ Gpt2Config read_gpt2_config(const fs::path& path) {
   }
 }
 
+std::vector<std::string> gpt2_files(const fs::path& folder) {
+  std::vector<std::string> names = {"config.json"};
+  for (const fs::path& file : hugging_face_weight_files(folder, "a GPT-2"))
+    names.push_back(file.filename().string());
+  for (const char* name : {Gpt2Tokenizer::kVocabularyFile, Gpt2Tokenizer::kMergesFile}) {
+    if (fs::exists(folder / name)) names.emplace_back(name);
+  }
+  return names;
+}
+
 // Takes the weights out of the files' tensors, collecting what is wrong.
 struct Gpt2Loader {
   TensorMap tensors;
   at::Device device;
   at::ScalarType dtype;
   std::string wrong{};
+  std::map<std::string, TensorShape> stored{};
 
   at::Tensor take(const std::string& name, at::IntArrayRef shape) {
     auto found = tensors.find("transformer." + name);
@@ -80,6 +98,7 @@ struct Gpt2Loader {
                    ", expected a floating one");
     } else {
       const at::Tensor taken = found->second;
+      stored[found->first] = {taken.scalar_type(), taken.sizes().vec()};
       tensors.erase(found);
       return taken.to(device, dtype).contiguous();
     }
@@ -108,6 +127,7 @@ struct Gpt2Loader {
            map(block + "mlp.c_fc", c.width, c.inner), map(block + "mlp.c_proj", c.inner, c.width)});
     }
     model.final_norm_ = norm("ln_f", c.width);
+    model.stored_ = stored;
   }
 
   void log_rest(const fs::path& folder) const {

@@ -5,6 +5,7 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/tensor/torch_pickle.h"
 
 namespace elf {
@@ -17,7 +18,7 @@ constexpr const char* kEntries[] = {"model.safetensors", "model.safetensors.inde
                                     "pytorch_model.bin.index.json"};
 
 std::vector<fs::path> shards(const fs::path& index_file) {
-  const json index = json::parse(read_file(index_file), nullptr, /*allow_exceptions=*/false);
+  const json index = parse_json(read_file(index_file));
   if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
     usage_error(index_file.string(), ": expected a JSON object with weight_map: tensor name -> file");
   std::set<fs::path> files;

@@ -8,6 +8,7 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/model/latent_statistics.h"
 #include "elf/model/t5.h"
 #include "elf/model/token_table.h"
@@ -60,9 +61,7 @@ std::string codec_digest(const std::string& source, const Normalisation& normali
 // The tokenizer that `elf-prepare encoder` noted beside the weights; "" for an encoder that others made.
 std::string hash_in_record(const std::filesystem::path& folder) {
   if (!std::filesystem::exists(folder / "pretraining.json")) return {};
-  const nlohmann::json record =
-      nlohmann::json::parse(read_file(folder / "pretraining.json"), nullptr, /*allow_exceptions=*/false);
-  return record.is_object() ? record.value("tokenizer_hash", "") : "";
+  return text_in(parse_json(read_file(folder / "pretraining.json")), "tokenizer_hash");
 }
 
 void check_ids(const at::Tensor& ids, int64_t rows) {
@@ -122,7 +121,7 @@ class TableCodec final : public LatentCodec {
  public:
   TableCodec(const TokenTable& table, const LatentsConfig& config, at::Device device) {
     const at::Tensor raw = table.weight.contiguous();
-    tokenizer_hash_ = table.made.value("tokenizer_hash", "");
+    tokenizer_hash_ = text_in(table.made, "tokenizer_hash");
     source_ = elf::digest({static_cast<const char*>(raw.data_ptr()), raw.nbytes()});
     normalisation_ = make_normalisation(config, raw.size(1), source_, device);
     digest_ = codec_digest(source_, normalisation_);

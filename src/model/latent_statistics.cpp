@@ -6,6 +6,7 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 
 namespace elf {
 namespace fs = std::filesystem;
@@ -67,7 +68,7 @@ json to_json(const LatentStatistics& statistics) {
 
 LatentStatistics read_statistics(const fs::path& path) {
   const std::string file = path.string();
-  const json content = json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  const json content = parse_json(read_file(path));
   if (!content.is_object())
     usage_error(file, ": is no JSON object; expected what `elf-prepare statistics` wrote");
   try {
@@ -82,8 +83,9 @@ LatentStatistics read_statistics(const fs::path& path) {
     }
     result.channel_mean = at::tensor(mean, at::kDouble);
     result.channel_std = at::tensor(std, at::kDouble);
-    result.positions = content.value("positions", int64_t{0});
-    result.source = content.value("source", "");
+    const json positions = content.value("positions", json());
+    if (positions.is_number_integer()) result.positions = positions.get<int64_t>();
+    result.source = text_in(content, "source");
     return result;
   } catch (const json::exception& error) {
     usage_error(file, ": ", error.what(), "; expected what `elf-prepare statistics` wrote");

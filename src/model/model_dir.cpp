@@ -5,6 +5,7 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/base/manifest.h"
 #include "elf/model/t5.h"
 #include "elf/model/weight_map.h"
@@ -52,7 +53,7 @@ Place place_of_checkpoint(const fs::path& config_folder, const fs::path& checkpo
 }
 
 json read_object(const fs::path& path) {
-  json object = json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  json object = parse_json(read_file(path));
   if (!object.is_object()) usage_error(path.string(), ": is no JSON object");
   return object;
 }

@@ -1,9 +1,11 @@
 #include "elf/model/t5_config.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 
 namespace elf {
 namespace fs = std::filesystem;
@@ -19,14 +21,16 @@ constexpr Preset kPresets[] = {{"t5-nano", 64, 16, 256, 2, 4},     {"t5-tiny", 2
                                {"t5-mini", 384, 64, 1536, 4, 8},   {"t5-small", 512, 64, 2048, 6, 8},
                                {"t5-base", 768, 64, 3072, 12, 12}, {"t5-large", 1024, 64, 4096, 24, 16}};
 
+constexpr int64_t kLargestSize = int64_t{1} << 24;  // products of two or three fit 64 bits
+constexpr int64_t kMostLayers = 10'000;
+
 int64_t positive(const json& config, const char* key, int64_t fallback, const std::string& file) {
   if (!config.contains(key) && fallback > 0) return fallback;
   if (!config.contains(key))
     usage_error(file, ": key '", key, "' is missing; is this the config.json of a T5?");
   const json& value = config.at(key);
-  if (!value.is_number_integer() || value.get<int64_t>() <= 0) {
-    usage_error(file, ": ", key, ": found ", value.dump(), ", expected a positive integer");
-  }
+  if (!value.is_number_integer() || value.get<int64_t>() <= 0 || value.get<int64_t>() > kLargestSize)
+    usage_error(file, ": ", key, ": found ", value.dump(), ", expected an integer from 1 to ", kLargestSize);
   return value.get<int64_t>();
 }
 
@@ -66,7 +70,7 @@ T5Config t5_preset(const std::string& name) {
 
 T5Config read_t5_config(const fs::path& path) {
   const std::string file = path.string();
-  const json config = json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  const json config = parse_json(read_file(path));
   if (!config.is_object()) usage_error(file, ": is no JSON object");
   try {
     const std::string type = config.value("model_type", "t5");
@@ -83,6 +87,9 @@ T5Config read_t5_config(const fs::path& path) {
         config.contains("num_decoder_layers") && !config["num_decoder_layers"].is_null();
     result.num_decoder_layers =
         says_decoder ? positive(config, "num_decoder_layers", 0, file) : result.num_layers;
+    if (std::max(result.num_layers, result.num_decoder_layers) > kMostLayers)
+      usage_error(file, ": num_layers ", result.num_layers, ", num_decoder_layers ",
+                  result.num_decoder_layers, ": expected at most ", kMostLayers);
     result.num_heads = positive(config, "num_heads", 0, file);
     result.num_buckets = positive(config, "relative_attention_num_buckets", 32, file);
     result.max_distance = positive(config, "relative_attention_max_distance", 128, file);

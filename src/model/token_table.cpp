@@ -6,6 +6,7 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/tensor/random.h"
 #include "elf/tensor/safetensors.h"
 
@@ -22,8 +23,7 @@ TokenTable load_token_table(const fs::path& folder) {
   if (found == tensors.end() || found->second.dim() != 2 || found->second.numel() == 0) {
     usage_error(weights.string(), ": expected a tensor 'weight' of shape [vocabulary, width]");
   }
-  TokenTable table{found->second.to(at::kFloat),
-                   json::parse(read_file(description), nullptr, /*allow_exceptions=*/false)};
+  TokenTable table{found->second.to(at::kFloat), parse_json(read_file(description))};
   if (!table.made.is_object()) usage_error(description.string(), ": is no JSON object");
   if (!at::isfinite(table.weight).all().item<bool>())
     usage_error(weights.string(), ": 'weight' holds numbers that are not finite");

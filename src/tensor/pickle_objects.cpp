@@ -10,7 +10,9 @@ using namespace pickle;
 using Kind = TorchObject::Kind;
 
 constexpr size_t kMostObjects = 20'000'000;
+constexpr size_t kSmallCopies = size_t{1} << 20, kCopiesPerObject = 128;  // bytes
 constexpr int64_t kLargest = int64_t{1} << 48;  // of sizes, strides, offsets: more than any file holds
+constexpr size_t kMostDimensions = 64;          // what LibTorch's operators take
 
 template <class... Parts>
 [[noreturn]] void fail(const Parts&... parts) {
@@ -41,6 +43,7 @@ TorchObject* PickleObjects::make(Kind kind) {
 }
 
 TorchObject* PickleObjects::opaque(const std::string& name) {
+  count_copies(name.size());
   TorchObject* object = make(Kind::kOpaque);
   object->text = name;
   return object;
@@ -76,6 +79,7 @@ TorchObject* PickleObjects::call(const TorchObject& callee, const TorchObject& a
     return sequence(given);
   }
   if (name == "_codecs.encode" && !given.empty() && given[0]->is(Kind::kText)) {  // how bytes are written
+    count_copies(given[0]->text.size());
     TorchObject* bytes = make(Kind::kBytes);
     bytes->text = given[0]->text;
     return bytes;
@@ -87,6 +91,7 @@ TorchObject* PickleObjects::call(const TorchObject& callee, const TorchObject& a
 TorchObject* PickleObjects::dictionary(const Objects& given) {
   TorchObject* made = make(Kind::kDict);
   if (given.empty() || !given[0]->is(Kind::kSequence)) return made;
+  count_copies(given[0]->items.size() * sizeof(void*));
   for (const TorchObject* pair : given[0]->items) {
     if (!pair->is(Kind::kSequence) || pair->items.size() != 2) fail("a dictionary of what are no pairs");
     made->entries.emplace_back(pair->items[0], pair->items[1]);
@@ -96,8 +101,18 @@ TorchObject* PickleObjects::dictionary(const Objects& given) {
 
 TorchObject* PickleObjects::sequence(const Objects& given) {
   TorchObject* made = make(Kind::kSequence);
-  if (!given.empty() && given[0]->is(Kind::kSequence)) made->items = given[0]->items;
+  if (given.empty() || !given[0]->is(Kind::kSequence)) return made;
+  count_copies(given[0]->items.size() * sizeof(void*));
+  made->items = given[0]->items;
   return made;
+}
+
+// Honest files copy a list once, when they make something of it, and names are short: memory stays within a
+// multiple of the file's size.
+void PickleObjects::count_copies(size_t bytes) {
+  copied_ += bytes;
+  if (copied_ > kSmallCopies + kCopiesPerObject * out_.objects.size())
+    fail("the same list or name is copied again and again; the file is damaged");
 }
 
 TorchObject* PickleObjects::storage(const TorchObject& id) {
@@ -144,6 +159,8 @@ TorchObject* PickleObjects::tensor(const std::string& name, const Objects& given
   made.sizes = integers(*given[2], "sizes");
   made.strides = integers(*given[3], "strides");
   if (made.sizes.size() != made.strides.size()) fail("a tensor with more sizes than strides, or fewer");
+  if (made.sizes.size() > kMostDimensions)
+    fail("a tensor of ", made.sizes.size(), " dimensions, expected at most ", kMostDimensions);
   made.object = make(Kind::kTensor);
   out_.tensors.push_back(made);
   return made.object;

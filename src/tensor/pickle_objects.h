@@ -42,8 +42,10 @@ class PickleObjects {
   TorchObject* sequence(const Objects& given);
   TorchObject* tensor(const std::string& name, const Objects& given);
   TorchObject* tensor_of_type(const Objects& given);
+  void count_copies(size_t bytes);
 
   Unpickled out_;
+  size_t copied_ = 0;  // bytes
   std::unordered_set<const TorchObject*> globals_;
   std::unordered_map<const TorchObject*, std::pair<size_t, at::ScalarType>> storages_;
   std::unordered_map<std::string, size_t> storage_of_key_;

@@ -14,6 +14,7 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/tensor/safetensors_shapes.h"
 
 namespace elf {
@@ -25,6 +26,9 @@ constexpr std::pair<const char*, at::ScalarType> kDtypes[] = {
     {"F64", at::kDouble}, {"F32", at::kFloat}, {"F16", at::kHalf},  {"BF16", at::kBFloat16},
     {"I64", at::kLong},   {"I32", at::kInt},   {"I16", at::kShort}, {"I8", at::kChar},
     {"U8", at::kByte},    {"BOOL", at::kBool}};
+
+constexpr uint64_t kLargestSize = uint64_t{1} << 48;
+constexpr size_t kMostDimensions = 64;  // what LibTorch's operators take
 
 at::ScalarType dtype_of(const std::string& name, const std::string& where) {
   for (const auto& [known, type] : kDtypes) {
@@ -49,14 +53,17 @@ struct Entry {
 
 // Bytes of a tensor; throws when the product overflows or exceeds `limit`.
 uint64_t checked_bytes(const Entry& entry, uint64_t limit, const std::string& where) {
+  const bool empty = std::find(entry.shape.begin(), entry.shape.end(), 0) != entry.shape.end();
+  if (entry.shape.size() > kMostDimensions)
+    usage_error(where, ": has ", entry.shape.size(), " dimensions, expected at most ", kMostDimensions);
+  if (empty) limit = kLargestSize;  // the other sizes make strides
   uint64_t bytes = c10::elementSize(entry.dtype);
-  if (std::find(entry.shape.begin(), entry.shape.end(), 0) != entry.shape.end()) return 0;
   for (const int64_t size : entry.shape) {
     if (static_cast<uint64_t>(size) > limit / bytes + 1)
       usage_error(where, ": its shape is larger than the file");
-    bytes *= static_cast<uint64_t>(size);
+    bytes *= static_cast<uint64_t>(std::max<int64_t>(1, size));
   }
-  return bytes;
+  return empty ? 0 : bytes;
 }
 
 Entry parse_entry(const std::string& name, const json& value, const std::string& file) {
@@ -64,7 +71,7 @@ Entry parse_entry(const std::string& name, const json& value, const std::string&
   try {
     Entry entry{name, dtype_of(value.at("dtype").get<std::string>(), where), {}, 0, 0};
     for (const json& size : value.at("shape")) {
-      if (!size.is_number_unsigned() || size.get<uint64_t>() > (uint64_t{1} << 48)) {
+      if (!size.is_number_unsigned() || size.get<uint64_t>() > kLargestSize) {
         usage_error(where, ": shape must hold non-negative integers, found ", size.dump());
       }
       entry.shape.push_back(size.get<int64_t>());
@@ -129,6 +136,8 @@ json parse_header(const std::string& text, const std::string& file) {
     }
     return true;
   };
+  if (json_nests_too_deep(text))
+    usage_error(file, ": the safetensors header nests more than ", kDeepestJson, " deep");
   json header = json::parse(text, note_names, /*allow_exceptions=*/false);
   if (header.is_discarded() || !header.is_object())
     usage_error(file, ": the safetensors header is no JSON object");

@@ -212,11 +212,11 @@ const TorchObject& state_dict_of(const TorchObject& root) {
   return root;
 }
 
-// Objects may be shared and contain themselves: depth and number of steps are bounded.
+// Objects may be shared and contain themselves: depth, number of steps and length of the names are bounded.
 class TensorWalk {
  public:
   void visit(const TorchObject& object, const std::string& path, int depth) {
-    if (depth > kDeepest || ++steps_ > kMostSteps) return;
+    if (depth > kDeepest || ++steps_ > kMostSteps || (letters_ += path.size()) > kMostLetters) return;
     if (object.is(Kind::kTensor)) found.emplace(path, object.tensor);
     const std::string prefix = path.empty() ? "" : path + ".";
     for (size_t i = 0; i < object.items.size(); ++i) visit(*object.items[i], cat(prefix, i), depth + 1);
@@ -229,7 +229,9 @@ class TensorWalk {
 
  private:
   static constexpr int kDeepest = 32, kMostSteps = 1'000'000;
+  static constexpr size_t kMostLetters = size_t{64} << 20;
   int steps_ = 0;
+  size_t letters_ = 0;
 };
 
 const char* kind_name(Kind kind) {

@@ -7,6 +7,7 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/text/words.h"
 
 namespace elf {
@@ -71,7 +72,7 @@ struct Gpt2Tokenizer::Impl {
 
   void read_vocabulary(const std::string& content, const std::string& file,
                        std::unordered_map<std::string, int32_t>& ids) {
-    const auto json = nlohmann::json::parse(content, nullptr, /*allow_exceptions=*/false);
+    const auto json = parse_json(content);
     if (!json.is_object() || json.empty()) usage_error(file, ": no JSON object of tokens and ids");
     bytes.resize(json.size());
     for (const auto& [token, value] : json.items()) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "elf/base/error.h"
+#include "elf/base/json.h"
 #include "elf/text/unicode.h"
 #include "line_reader.h"
 
@@ -130,6 +131,7 @@ struct RecordReader::Impl {
   // true when the record is to be dropped.
   bool take_fields(Record& record) {
     nlohmann::json object;
+    if (json_nests_too_deep(line)) usage_error(place(), ": JSON nested more than ", kDeepestJson, " deep");
     try {
       object = nlohmann::json::parse(line);
     } catch (const nlohmann::json::exception& error) {

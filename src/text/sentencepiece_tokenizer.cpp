@@ -9,6 +9,7 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/text/unicode.h"
 #include "model_proto.h"
 
@@ -27,7 +28,7 @@ constexpr const char* kConfigName = "tokenizer_config.json";
 // `extra_ids` of a tokenizer_config.json; the published number when there is no such file or key.
 int extra_ids_of(const fs::path& config) {
   if (!fs::exists(config)) return SentencePieceTokenizer::kPublishedExtraIds;
-  const auto json = nlohmann::json::parse(read_file(config), nullptr, /*allow_exceptions=*/false);
+  const auto json = parse_json(read_file(config));
   if (!json.is_object()) usage_error(config.string(), ": no JSON object");
   if (!json.contains("extra_ids")) return SentencePieceTokenizer::kPublishedExtraIds;
   if (!json["extra_ids"].is_number_unsigned() || json["extra_ids"] > 1'000'000) {

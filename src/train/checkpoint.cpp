@@ -6,6 +6,7 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/base/log.h"
 #include "elf/base/manifest.h"
 
@@ -138,7 +139,7 @@ Checkpoint load_checkpoint(const fs::path& path) {
   checkpoint.model = read_safetensors(path / "model.safetensors");
   checkpoint.ema = read_safetensors(path / "ema.safetensors");
   checkpoint.optimizer = read_safetensors(path / "optimizer.safetensors");
-  checkpoint.state = json::parse(read_file(path / "state.json"), nullptr, false);
+  checkpoint.state = parse_json(read_file(path / "state.json"));
   if (!checkpoint.state.is_object() || !checkpoint.state.contains("step"))
     usage_error((path / "state.json").string(), ": is damaged");
   return checkpoint;

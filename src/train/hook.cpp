@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "elf/base/error.h"
+#include "elf/base/json.h"
 #include "elf/base/log.h"
 #include "elf/train/checkpoint.h"
 
@@ -16,11 +17,11 @@ using nlohmann::ordered_json;
 
 // The object that is all of `text`, or its last line; {} when neither is one.
 ordered_json object_in(std::string text) {
-  ordered_json figures = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  ordered_json figures = parse_json<ordered_json>(text);
   if (figures.is_object()) return figures;
   while (!text.empty() && text.back() == '\n') text.pop_back();
   const size_t line = text.rfind('\n');
-  if (line != std::string::npos) figures = ordered_json::parse(text.substr(line + 1), nullptr, false);
+  if (line != std::string::npos) figures = parse_json<ordered_json>(text.substr(line + 1));
   return figures.is_object() ? figures : ordered_json::object();
 }
 

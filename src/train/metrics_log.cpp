@@ -7,13 +7,14 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 
 namespace elf {
 namespace {
 
 // A line that counts: whole, with a step not beyond `last_step`.
 bool keeps(const std::string& line, int64_t last_step) {
-  const nlohmann::json parsed = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json parsed = parse_json(line);
   return parsed.is_object() && parsed.contains("step") && parsed["step"].is_number_integer() &&
          parsed["step"].get<int64_t>() <= last_step;
 }

@@ -162,7 +162,7 @@ void RunFolder::refuse_another_model(ModelConfig before, const ModelConfig& now)
 }
 
 // config.yaml says what is in force now; data and latents stay those of the run's own copies.
-void RunFolder::store_settings(RunConfig before, const RunConfig& now) const {
+void RunFolder::store_settings(const RunConfig& before, const RunConfig& now) const {
   RunConfig stored = before;
   stored.model = now.model;
   stored.flow = now.flow;

@@ -5,13 +5,10 @@
 
 #include <filesystem>
 
-#include "elf/data/dataset.h"
+#include "convert_fixture.h"
 #include "elf/model/model_dir.h"
 #include "elf/train/checkpoint.h"
-#include "support/command.h"
-#include "support/golden.h"
 #include "support/model_folders.h"
-#include "support/temporary_folder.h"
 
 namespace elf {
 namespace {
@@ -25,30 +22,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class Convert : public ::testing::Test {
- protected:
-  Outcome run(const std::string& command) { return test::run(folder_.path(), command); }
-  // The command, which must work; its stdout.
-  std::string done(const std::string& command) {
-    const Outcome outcome = run(command);
-    EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.err;
-    return outcome.out;
-  }
-  // The command, which must end with exit code 2; its stderr.
-  std::string refused(const std::string& command) {
-    const Outcome outcome = run(command);
-    EXPECT_EQ(outcome.code, 2) << command << "\n" << outcome.out << outcome.err;
-    return outcome.err;
-  }
-  json inspected(const std::string& path, const std::string& options = "") {
-    return json::parse(done("elf-inspect " + path + " --json " + options));
-  }
-  std::string import(const std::string& file, const std::string& out, const std::string& more = "") {
-    return done("elf-convert import " + golden("elf_tiny/" + file).string() + " --config " +
-                golden("elf_tiny/config.json").string() + " --out " + out + " " + more);
-  }
-  test::TemporaryFolder folder_;
-};
+class Convert : public test::ConvertFixture {};
 
 // Every case of golden/forward through the imported networks.
 TEST_F(Convert, ImportedNetworksGiveTheGoldenOutputs) {
@@ -202,33 +176,6 @@ TEST_F(Convert, EncodeEqualsGolden) {
   EXPECT_FALSE(fs::exists(folder_ / "out2.safetensors"));
 }
 
-TEST_F(Convert, InspectTellsWhatFilesHold) {
-  json object = inspected(golden("elf_tiny/checkpoint.pt").string());
-  EXPECT_EQ(object.at("kind"), "torch");
-  EXPECT_EQ(object.at("step"), 2);
-  EXPECT_EQ(object.at("tensors").at("params.proj_kernel"), (json{{"dtype", "Float"}, {"shape", {24, 32}}}));
-  object = inspected(golden("torch/bad_object.pt").string());
-  EXPECT_EQ(object.at("skipped"), (json{{"posix.system", 1}}));
-  EXPECT_EQ(object.at("content").at("extra"), "not run: posix.system");
-  EXPECT_FALSE(fs::exists(folder_ / "was_run"));
-  object = inspected(golden("elf_tiny/params.safetensors").string());
-  EXPECT_EQ(object.at("kind"), "safetensors");
-  EXPECT_EQ(object.at("parameters"), 50577);
-  object = inspected(golden("tokenizer/spiece.model").string());
-  EXPECT_EQ(object.at("kind"), "tokenizer");
-  EXPECT_EQ(object.at("vocabulary"), 520);
-  object = inspected(golden("t5/model_relu_bin").string());
-  EXPECT_EQ(object.at("kind"), "encoder");
-  EXPECT_EQ(object.at("files"), json({"config.json", "pytorch_model.bin"}));
-  EXPECT_THAT(done("elf-inspect " + golden("elf_tiny/params.safetensors").string()),
-              HasSubstr("  proj_kernel  Float [24,32]\n"));
-
-  test::spill(folder_ / "x.txt", "hello");
-  EXPECT_THAT(refused("elf-inspect x.txt"), HasSubstr("x.txt"));
-  EXPECT_THAT(refused("elf-inspect absent"), HasSubstr("no such file"));
-  EXPECT_THAT(refused("elf-inspect"), HasSubstr("PATH"));
-}
-
 // A run folder, and each of its checkpoints: inspected, exported, damaged.
 TEST_F(Convert, RunsAndCheckpoints) {
   test::write_tiny_table(folder_ / "table");
@@ -259,70 +206,6 @@ TEST_F(Convert, RunsAndCheckpoints) {
   test::spill(folder_ / "run/checkpoints/step-00000012/model.safetensors", weights + "x");
   EXPECT_THAT(refused("elf-inspect run"), HasSubstr("model.safetensors"));
   EXPECT_THAT(refused("elf-convert export run --out again"), HasSubstr("model.safetensors"));
-}
-
-TEST_F(Convert, InspectSaysWhatIsNotWhole) {
-  const std::string good = test::slurp(golden("elf_tiny/params.safetensors"));
-  test::spill(folder_ / "cut.safetensors", good.substr(0, good.size() - 1));
-  test::spill(folder_ / "model.pt", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n");
-  for (const std::string file : {"cut.safetensors", "model.pt"}) {
-    const Outcome outcome = run("elf-inspect " + file + " --json");
-    EXPECT_EQ(outcome.code, 2);
-    const json object = json::parse(outcome.out);
-    EXPECT_EQ(object.at("complete"), false);
-    EXPECT_THAT(object.at("problem").get<std::string>(),
-                HasSubstr(file == "model.pt" ? "git lfs pull" : "truncated"));
-    EXPECT_THAT(outcome.err, HasSubstr("not whole"));
-  }
-  import("params.safetensors", "m");
-  fs::remove(folder_ / "m/model.safetensors");
-  EXPECT_THAT(refused("elf-inspect m"), HasSubstr("model.safetensors is missing"));
-}
-
-TEST_F(Convert, InspectShowsAndVerifiesDatasets) {
-  DatasetInfo header;
-  header.kind = "pairs";
-  header.tokenizer_hash = SentencePieceTokenizer::load(golden("tokenizer/spiece.model")).hash();
-  header.vocab_size = 520;
-  header.max_length = 16;
-  header.max_input_length = 8;
-  header.settings = R"({"pack": false})";
-  DatasetWriter writer(folder_ / "d.h5", header);
-  for (int32_t i = 0; i < 300; ++i)
-    writer.add_pair({10 + i % 7, 11}, {20 + i % 5, 21, 1}, "source " + std::to_string(i),
-                    "target " + std::to_string(i));
-  writer.finish();
-  const json object =
-      inspected("d.h5", "--verify --show 3 --tokenizer " + golden("tokenizer/spiece.model").string());
-  EXPECT_EQ(object.at("kind"), "dataset");
-  EXPECT_EQ(object.at("sequences"), 300);
-  EXPECT_EQ(object.at("tokens"), 1500);
-  EXPECT_EQ(object.at("vocabulary"), 520);
-  EXPECT_EQ(object.at("max_length"), 16);
-  EXPECT_EQ(object.at("tokenizer_hash"), header.tokenizer_hash);
-  EXPECT_EQ(object.at("verified"), true);
-  ASSERT_EQ(object.at("sample_rows").size(), 3);
-  EXPECT_EQ(object.at("sample_rows")[2].at("source"), "source 200");
-  EXPECT_TRUE(object.at("sample_rows")[0].at("text").is_string());
-  EXPECT_THAT(done("elf-inspect d.h5 --show 1"), HasSubstr("target 0"));
-  EXPECT_FALSE(inspected("d.h5").contains("verified"));
-
-  // A changed byte anywhere is told, or is one that nothing reads.
-  const std::string good = test::slurp(folder_ / "d.h5");
-  int told = 0;
-  for (size_t at = 64; at < good.size(); at += good.size() / 40) {
-    std::string changed = good;
-    changed[at] ^= 0x10;
-    test::spill(folder_ / "changed.h5", changed);
-    const Outcome outcome = run("elf-inspect changed.h5 --verify");
-    EXPECT_TRUE(outcome.code == 0 || outcome.code == 2) << at << outcome.err;
-    told += outcome.code == 2;
-  }
-  EXPECT_GE(told, 1);
-  std::string changed = good;
-  changed[good.find("x\x01") + 20] ^= 0x10;  // inside a deflated chunk
-  test::spill(folder_ / "changed.h5", changed);
-  EXPECT_EQ(run("elf-inspect changed.h5 --verify").code, 2);
 }
 
 // One rule for command lines: the argument, the nearest known one, the right --help.

@@ -62,6 +62,33 @@ void set_attribute(const fs::path& path, const char* name, std::optional<int64_t
   H5Fclose(file);
 }
 
+// Replaces an attribute by `count` values of a type.
+void set_values(const fs::path& path, const char* name, hid_t type, hsize_t count, const void* values) {
+  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  H5Adelete(file, name);
+  const hid_t space = H5Screate_simple(1, &count, nullptr),
+              attribute = H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+  ASSERT_GE(H5Awrite(attribute, type, values), 0);
+  H5Aclose(attribute);
+  H5Sclose(space);
+  H5Fclose(file);
+}
+
+// Replaces an array by one that holds nothing, of a type, size and layout.
+void set_array(const fs::path& path, const char* name, hid_t type, hsize_t size, bool chunked) {
+  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  H5Ldelete(file, name, H5P_DEFAULT);
+  const hid_t space = H5Screate_simple(1, &size, nullptr), layout = H5Pcreate(H5P_DATASET_CREATE);
+  const hsize_t chunk = 16;
+  if (chunked) H5Pset_chunk(layout, 1, &chunk);
+  const hid_t array = H5Dcreate2(file, name, type, space, H5P_DEFAULT, layout, H5P_DEFAULT);
+  ASSERT_GE(array, 0);
+  H5Dclose(array);
+  H5Pclose(layout);
+  H5Sclose(space);
+  H5Fclose(file);
+}
+
 TEST(Dataset, GivesDocumentsBack) {
   const TemporaryFolder folder;
   constexpr int64_t kRows = 30000;  // 765,000 tokens: several blocks, many chunks
@@ -230,6 +257,36 @@ TEST(Dataset, IsReadByProcessesAndThreads) {
       ::waitpid(child, &status, 0);
       EXPECT_EQ(status, 0);
     }
+  }
+}
+
+// HDF5 holds more than elf-prepare writes: several values where one is read, arrays that claim what they do
+// not have.
+TEST(Dataset, RefusesWhatElfPrepareNeverWrites) {
+  const TemporaryFolder folder;
+  const auto message = [&](const auto& change) {
+    const fs::path path = write_documents(folder / "a.h5", 100);
+    change(path);
+    return usage_message([&] { Dataset::open(path); });
+  };
+  const std::vector<int64_t> many(1000, 1);
+  EXPECT_THAT(message([&](const fs::path& p) { set_values(p, "rows", H5T_NATIVE_INT64, 1000, many.data()); }),
+              AllOf(HasSubstr("'rows'"), HasSubstr("no single value")));
+  const hid_t text = H5Tcopy(H5T_C_S1);
+  H5Tset_size(text, 8);
+  EXPECT_THAT(message([&](const fs::path& p) { set_values(p, "format", text, 1000, many.data()); }),
+              AllOf(HasSubstr("'format'"), HasSubstr("no single value")));
+  H5Tclose(text);
+  EXPECT_THAT(
+      message([&](const fs::path& p) { set_array(p, "tokens", H5T_NATIVE_UINT16, hsize_t{1} << 40, true); }),
+      AllOf(HasSubstr("'/tokens'"), HasSubstr("claims 1099511627776 elements")));
+  EXPECT_THAT(message([&](const fs::path& p) { set_array(p, "offsets", H5T_NATIVE_UINT64, 101, false); }),
+              AllOf(HasSubstr("'/offsets'"), HasSubstr("not chunked")));
+  EXPECT_THAT(message([&](const fs::path& p) { set_array(p, "tokens", H5T_C_S1, 5, true); }),
+              HasSubstr("hold numbers"));
+  for (const int64_t rows : {INT64_MAX, INT64_MIN, int64_t{-1}}) {
+    EXPECT_THAT(message([&](const fs::path& p) { set_attribute(p, "rows", rows); }),
+                AllOf(HasSubstr(std::to_string(rows)), HasSubstr("damaged")));
   }
 }
 

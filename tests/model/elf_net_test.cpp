@@ -104,7 +104,8 @@ TEST(Weights, NamesShapesAndOrderArePublished) {
 }
 
 TEST(Weights, FansFollowTheMeaning) {
-  for (const ParamRef& p : test::tiny_network("full")->parameters()) {
+  const auto net = test::tiny_network("full");
+  for (const ParamRef& p : net->parameters()) {
     if (!p.is_matrix()) continue;
     const bool in_first = p.name == "proj_kernel" || p.name == "unembed_kernel";
     EXPECT_EQ(p.fan_in, p.tensor.size(in_first ? 0 : 1)) << p.name;

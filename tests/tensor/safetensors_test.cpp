@@ -86,6 +86,22 @@ TEST_F(Safetensors, RefusesDamage) {
           R"({"a":{"dtype":"F64","shape":[281474976710656,281474976710656],"data_offsets":[0,8]}})", 8)),
       HasSubstr("larger than the file"));
   EXPECT_THAT(refusal(file_with("[1,2]", 0)), HasSubstr("no JSON object"));
+  // Without elements, but with strides that no number holds; more dimensions than operators take.
+  EXPECT_THAT(
+      refusal(file_with(
+          R"({"a":{"dtype":"F64","shape":[281474976710656,281474976710656,0],"data_offsets":[0,0]}})", 0)),
+      HasSubstr("larger than the file"));
+  EXPECT_EQ(refusal(file_with(R"({"a":{"dtype":"F64","shape":[768,0],"data_offsets":[0,0]}})", 0)),
+            "accepted");
+  std::string ones = "1";
+  for (int i = 0; i < 64; ++i) ones += ",1";
+  EXPECT_THAT(refusal(file_with(R"({"a":{"dtype":"U8","shape":[)" + ones + R"(],"data_offsets":[0,1]}})", 1)),
+              HasSubstr("65 dimensions"));
+  // Printing what is nested recurses.
+  EXPECT_THAT(
+      refusal(file_with(
+          R"({"__metadata__":{"a":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}}", 0)),
+      HasSubstr("nests more than"));
 
   const uint64_t huge = uint64_t{1} << 60;
   write_file(path_, std::string(reinterpret_cast<const char*>(&huge), 8) + "{}");

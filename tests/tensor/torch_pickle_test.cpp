@@ -187,6 +187,21 @@ TEST_F(DamagedTorchFile, TensorsBeyondTheirStorage) {
   EXPECT_THAT(pickle_message(tensor(std::string("K\0", 2), "K\x01K\x01", "K\x01")), HasSubstr("more sizes"));
 }
 
+// Memory stays within a multiple of the file: a list is not copied for every two bytes of the file, nor a
+// name.
+TEST_F(DamagedTorchFile, CopiesWithoutEnd) {
+  const std::string large(100'000, 'N');
+  const auto calls = [](const std::string& function, const std::string& arguments) {
+    std::string pickle = "\x80\x02" + function + "q\x01" + arguments + "q\x02";
+    for (int i = 0; i < 10'000; ++i) pickle += "h\x01h\x02R";
+    return pickle + ".";
+  };
+  EXPECT_THAT(pickle_message(calls("cbuiltins\nlist\n", "((" + large + "tt")), HasSubstr("again and again"));
+  EXPECT_THAT(pickle_message(calls("c" + large + "\nf\n", ")")), HasSubstr("again and again"));
+  const std::string text = "T" + std::string("\xa0\x86\x01\0", 4) + large;  // 100,000 letters
+  EXPECT_THAT(pickle_message(calls("c_codecs\nencode\n", "(" + text + "t")), HasSubstr("again and again"));
+}
+
 TEST(TorchFile, ObjectsThatContainThemselvesAreRead) {
   const test::TemporaryFolder folder;
   std::string nested(200'000, ']');  // lists in lists: nothing recurses over them

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Texts = std::vector<std::string>;
 
-Texts read(RecordSource source) {
+Texts read(const RecordSource& source) {
   return read_records(source);
 }
 

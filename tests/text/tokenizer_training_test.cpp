@@ -95,7 +95,7 @@ TEST(TokenizerTraining, SamplesEvenlyAndRepeatably) {
 TEST(TokenizerTraining, SaysWhatIsWrong) {
   const TemporaryFolder folder;
   const std::string file = folder.write("a.txt", "a b a b\n"), empty = folder.write("empty.txt", "\n\n");
-  const auto message = [&](TokenizerTraining training) {
+  const auto message = [&](const TokenizerTraining& training) {
     return usage_message([&] { train_tokenizer(training); });
   };
   EXPECT_THAT(message({.source = {.files = {file}}, .vocab_size = 500}), HasSubstr("500"));

@@ -36,6 +36,9 @@ std::vector<uint64_t> latent_keys(const at::Tensor& ids, const at::Tensor& mask)
 // Bytes of N rows on disk.
 int64_t latent_cache_bytes(int64_t rows, int64_t length, int64_t dim, const std::string& dtype);
 
+// Whether this is an HDF5 file with such a cache, whole or not; false also for what cannot be opened.
+bool is_latent_cache(const std::filesystem::path& path);
+
 // Read-only; safe to use from several threads.
 class LatentCache {
  public:
@@ -46,6 +49,8 @@ class LatentCache {
   bool contains(uint64_t key) const;
   // [n, L, D] f32 on the CPU: the rows of n keys, all of which must be there.
   at::Tensor read(const std::vector<uint64_t>& keys) const;
+  // Reads every row. Throws Error (usage) for the first that is damaged: a wrong checksum, or not finite.
+  void verify() const;
 
  private:
   struct Impl;

@@ -23,7 +23,7 @@ struct LoaderConfig {
 class Loader {
  public:
   // Throws Error (usage) naming both numbers: fewer rows than a global batch; a row longer than `length`.
-  Loader(std::shared_ptr<const Dataset> dataset, LoaderConfig config);
+  Loader(std::shared_ptr<const Dataset> dataset, const LoaderConfig& config);
 
   const LoaderConfig& config() const { return config_; }
   const Dataset& dataset() const { return *dataset_; }

@@ -7,8 +7,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
+
+#include "elf/tensor/safetensors_shapes.h"
 
 namespace elf {
 
@@ -29,6 +32,10 @@ struct Gpt2Config {
 // than gelu, a missing or non-positive size.
 Gpt2Config read_gpt2_config(const std::filesystem::path& file);
 
+// The files of the folder that Gpt2::load and Gpt2Tokenizer::load read: config.json, the weights, and
+// vocab.json and merges.txt where they are. Throws Error (usage) as load.
+std::vector<std::string> gpt2_files(const std::filesystem::path& folder);
+
 class Gpt2 {
  public:
   // config.json with model.safetensors (or its shards, or pytorch_model.bin); names with or without
@@ -37,6 +44,8 @@ class Gpt2 {
   static Gpt2 load(const std::filesystem::path& folder, at::Device device, at::ScalarType dtype = at::kFloat);
 
   const Gpt2Config& config() const { return config_; }
+  // The tensors that it was made of, by their names, shapes and dtypes in the files.
+  const std::map<std::string, TensorShape>& stored() const { return stored_; }
   const std::string& digest() const { return digest_; }  // of the weight files as stored
   at::Device device() const { return token_table_.device(); }
   at::ScalarType dtype() const { return token_table_.scalar_type(); }
@@ -75,6 +84,7 @@ class Gpt2 {
   at::Tensor attend(const Block& block, int64_t layer, const at::Tensor& x, const at::Tensor& mask) const;
 
   Gpt2Config config_;
+  std::map<std::string, TensorShape> stored_;
   std::string digest_;
   at::Tensor token_table_, position_table_;  // [V, D], [positions, D]
   std::vector<Block> blocks_;

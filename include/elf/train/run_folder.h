@@ -37,7 +37,7 @@ class RunFolder {
   void lock();
   void find_checkpoint(const ResumeChoice& resume);
   void refuse_another_model(ModelConfig before, const ModelConfig& now) const;
-  void store_settings(RunConfig before, const RunConfig& now) const;
+  void store_settings(const RunConfig& before, const RunConfig& now) const;
 
   std::filesystem::path path_;
   std::optional<std::filesystem::path> checkpoint_;
