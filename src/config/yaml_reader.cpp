@@ -1,9 +1,11 @@
 #include "yaml_reader.h"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 #include <string_view>
 
 #include "elf/base/error.h"
@@ -92,12 +94,39 @@ std::string decoded(std::string yaml, const std::string& name) {
   return yaml;
 }
 
+// Takes a document and keeps nothing.
+struct NoEvents final : YAML::EventHandler {
+  using Mark = YAML::Mark;
+  using Text = std::string;
+  using Anchor = YAML::anchor_t;
+  using Style = YAML::EmitterStyle::value;
+  void OnDocumentStart(const Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const Mark&, Anchor) override {}
+  void OnAlias(const Mark&, Anchor) override {}
+  void OnScalar(const Mark&, const Text&, Anchor, const Text&) override {}
+  void OnSequenceStart(const Mark&, const Text&, Anchor, Style) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const Mark&, const Text&, Anchor, Style) override {}
+  void OnMapEnd() override {}
+};
+
+// Behind a stray comma YAML::LoadAll gives empty documents without end: the second one is enough.
+void check_one_document(const Source& source) {
+  std::istringstream in(source.yaml);
+  YAML::Parser parser(in);
+  NoEvents none;
+  if (parser.HandleNextDocument(none) && parser.HandleNextDocument(none)) {
+    usage_error(source.name,
+                ": found a second YAML document, or what ends the first (a stray comma or "
+                "bracket), expected one document");
+  }
+}
+
 YAML::Node parsed(const Source& source) {
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(source.yaml);
-    if (documents.size() > 1)
-      usage_error(source.name, ": found ", documents.size(), " YAML documents, expected one");
-    return documents.empty() ? YAML::Node(YAML::NodeType::Null) : documents.front();
+    check_one_document(source);
+    return YAML::Load(source.yaml);
   } catch (const YAML::Exception& e) {
     usage_error(source.place(e.mark), ": not valid YAML: ", e.msg);
   }
@@ -133,7 +162,12 @@ void set_scalar(const YAML::Node& node, const Source& source, Entry& entry) {
       Entry item = empty;
       item.style = ScalarStyle::kPlain;
       item.place = source.place(value.Mark());
-      set_scalar(value, source, item);
+      if (value.IsSequence()) {  // aliases could make few bytes of lists in lists very many
+        item.style = ScalarStyle::kNotScalar;
+        item.text = "a list";
+      } else {
+        set_scalar(value, source, item);
+      }
       entry.items.push_back(std::move(item));
     }
   } else if (!node.IsScalar()) {

@@ -155,9 +155,14 @@ SentencePieceTokenizer SentencePieceTokenizer::from_bytes(const std::string& mod
   impl->facts = text::read_model_facts(model);
   if (!impl->facts.whole)
     usage_error(name, ": no SentencePiece model, or one that is cut short (", model.size(), " bytes)");
-  if (const auto status = impl->processor.LoadFromSerializedProto(model); !status.ok()) {
-    usage_error(name, ": SentencePiece cannot load it: ", status.ToString());
+  std::string fault;
+  try {
+    const auto status = impl->processor.LoadFromSerializedProto(model);
+    if (!status.ok()) fault = status.ToString();
+  } catch (const std::exception& error) {  // of the library that it keeps its pieces in
+    fault = error.what();
   }
+  if (!fault.empty()) usage_error(name, ": SentencePiece cannot load it: ", fault);
   impl->model = model;
   impl->extra_ids = extra_ids;
   impl->hash = digest(cat(model, "\nextra_ids ", extra_ids));

@@ -58,7 +58,8 @@ TEST(Shape, OfTheFile) {
   expect_parts(parse_error("train:\n  out: {a: b}\n"), {"run.yaml:2: train.out: found a mapping", "text"});
   expect_parts(parse_error("model:\n  depth: !!int 3\n"), {"run.yaml:2: model.depth", "tag"});
   expect_parts(parse_error("model:\n  depth: 1\n---\nmodel:\n  depth: 2\n"),
-               {"run.yaml", "2 YAML documents"});
+               {"run.yaml", "second YAML document"});
+  expect_parts(parse_error(",d"), {"run.yaml", "stray comma"});  // documents without end, for yaml-cpp
 }
 
 TEST(Shape, Syntax) {
