@@ -109,13 +109,13 @@ sample_verses() {
   tool elf-sample --model "$out/run" --num-samples 1 --seed 1 --trajectory "$out/samples/trajectory.jsonl" --output "$out/samples/trajectory.txt"
 }
 
+# Without guidance on the input, with the configuration's, and the one of five that agrees best with the others.
 sample_pairs() {
-  local cfg
   some_lines "$num_samples" "$out/text/valid.src" > "$out/samples/source.txt"
   some_lines "$num_samples" "$out/text/valid.tgt" > "$out/samples/reference.txt"
-  for cfg in 1 2; do
-    tool elf-sample --model "$out/run" --input "$out/samples/source.txt" --seed 1 --cfg "$cfg" --output "$out/samples/cfg$cfg.txt"
-  done
+  tool elf-sample --model "$out/run" --input "$out/samples/source.txt" --seed 1 --cfg 1 --output "$out/samples/plain.txt"
+  tool elf-sample --model "$out/run" --input "$out/samples/source.txt" --seed 1 --output "$out/samples/guided.txt"
+  tool elf-sample --model "$out/run" --input "$out/samples/source.txt" --seed 1 --num-candidates 5 --output "$out/samples/best.txt"
 }
 
 score_verses() {
@@ -132,7 +132,7 @@ score_verses() {
 
 score_pairs() {
   local name text
-  for name in cfg1 cfg2 copy; do
+  for name in plain guided best copy; do
     text=$out/samples/$name.txt
     [ "$name" = copy ] && text=$out/samples/source.txt
     tool elf-eval match --hyp "$text" --ref "$out/samples/reference.txt" --json > "$out/scores/$name.match.json"

@@ -109,7 +109,7 @@ def trajectory(path, shown=8):
 # --------------------------------------------------------------------------------------------------- pairs
 
 def pairs(folder, task):
-    names = {"cfg1": "guidance 1", "cfg2": "guidance 2", "copy": "copying the input"}
+    names = {"plain": "without guidance", "guided": "with guidance", "best": "with guidance, one of five", "copy": "copying the input"}
     heading("Scores on held-out inputs")
     rows = [["", "exact match", "character error rate"] + ([] if task == "pronounce" else ["BLEU"])]
     for name, title in names.items():
@@ -119,10 +119,10 @@ def pairs(folder, task):
             row.append(f"{read_json(folder / 'scores' / f'{name}.bleu.json')['score']:.2f}")
         rows.append(row)
     table(rows)
-    print(f"  {score['pairs']:,} inputs; no input and no answer among them occurs in training.\n")
+    print(f"  {score['pairs']:,} inputs; no input and no answer among them occurs in training. One of five: that which agrees best with the others.\n")
 
     heading("Examples (evenly over the held-out inputs, not chosen)")
-    source, right, made = (read_lines(folder / "samples" / name) for name in ("source.txt", "reference.txt", "cfg2.txt"))
+    source, right, made = (read_lines(folder / "samples" / name) for name in ("source.txt", "reference.txt", "best.txt"))
     rows = [["input", "right", "generated", ""]]
     for k in range(0, len(source), max(1, len(source) // 12)):
         rows.append([source[k], right[k], made[k], "" if made[k] == right[k] else "differs"])
