@@ -1,5 +1,6 @@
 // The subcommands of elf-bench; each add_... function declares its arguments on `app` and puts what it does
-// into `commands` under the subcommand's name.
+// into `commands` under the subcommand's name; it returns
+// the exit code.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,8 +12,10 @@
 
 namespace elf::app {
 
-using BenchCommands = std::map<std::string, std::function<void(const CommonOptions&)>>;
+using BenchCommands = std::map<std::string, std::function<int(const CommonOptions&)>>;
 
-void add_speed_command(CLI::App& app, BenchCommands& commands);  // src/app/bench_speed.cpp
+void add_speed_command(CLI::App& app, BenchCommands& commands);     // src/app/bench_speed.cpp
+void add_ablation_command(CLI::App& app, BenchCommands& commands);  // src/app/bench_ablation.cpp
+void add_report_command(CLI::App& app, BenchCommands& commands);    // src/app/bench_report.cpp
 
 }  // namespace elf::app

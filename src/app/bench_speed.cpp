@@ -333,7 +333,10 @@ void add_speed_command(CLI::App& app, BenchCommands& commands) {
       ->capture_default_str()
       ->check(CLI::IsMember({"float32", "bf16"}));
   speed->add_flag("--json", o->json, "One JSON object");
-  commands["speed"] = [o](const CommonOptions& common) { run_speed(*o, common); };
+  commands["speed"] = [o](const CommonOptions& common) {
+    run_speed(*o, common);
+    return 0;
+  };
 }
 
 }  // namespace elf::app

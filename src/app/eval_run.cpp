@@ -30,6 +30,7 @@ struct Options {
   std::vector<uint64_t> seeds = {0};
   std::optional<int64_t> num_samples;
   ScorerOptions scorer;
+  int ngram_order = 0;
   bool clean_up = false, json = false;
 };
 
@@ -188,7 +189,7 @@ void run_model(const Options& o, const CommonOptions& common) {
   if (!o.metrics.empty() && task.references.empty())
     usage_error("--metrics: ", o.metrics.front(),
                 " needs references, which texts without inputs do not have");
-  const RunMetrics metrics({o.scorer, o.train, o.reference, o.metrics}, device);
+  const RunMetrics metrics({o.scorer, o.train, o.reference, o.metrics, o.ngram_order}, device);
   if (!o.out.empty()) {
     std::error_code error;
     fs::create_directories(o.out, error);
@@ -236,6 +237,12 @@ EvalCommand add_run_command(CLI::App& eval, const CommonOptions& common) {
       ->capture_default_str();
   command->add_option("--scorer", o->scorer.folder, "Hugging Face folder of a GPT-2: adds Gen. PPL");
   command->add_option("--train", o->train, "Training text: adds the share of exact copies");
+  command
+      ->add_option(
+          "--ngram-order", o->ngram_order,
+          "Adds the perplexity under an n-gram model of --train of so many words, and the entropy of "
+          "all words")
+      ->check(CLI::Range(1, 6));
   command->add_option("--reference", o->reference, "Texts as they should be: adds MAUVE (with --scorer)");
   command->add_option("--weights", o->weights, "ema or raw")
       ->check(CLI::IsMember({"ema", "raw"}))

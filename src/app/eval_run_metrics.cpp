@@ -116,13 +116,23 @@ RunMetrics::RunMetrics(const RunMetricOptions& options, at::Device device)
       options_(options) {
   if (!options.reference.empty() && options.scorer.folder.empty())
     usage_error("--reference: MAUVE needs the features of a GPT-2; give --scorer DIR");
+  if (options.ngram_order > 0 && options.train.empty())
+    usage_error("--ngram-order: the n-gram model is made of a training text; give --train FILE");
   if (!options.scorer.folder.empty()) scorer_.emplace(options.scorer, device);
+  if (options.ngram_order > 0) ngram_.emplace(train_, options.ngram_order);
 }
 
 SampleScores RunMetrics::score(const Samples& samples, const std::vector<std::string>& references) const {
   SampleScores scores;
   if (!references.empty()) add_references(scores.figures, options_, samples.texts, references);
   if (scorer_) add_gpt2(scores, scorer_->score(samples.texts, std::nullopt));
+  if (ngram_) {
+    const Diversity words = diversity(samples.texts);
+    const bool none = words.blank == words.samples;
+    scores.figures.emplace_back("perplexity",
+                                none ? std::nan("") : perplexity(*ngram_, samples.texts).perplexity);
+    scores.figures.emplace_back("corpus_entropy", words.corpus_entropy);
+  }
   const Diversity own = diversity(samples.ids);
   scores.figures.emplace_back("own_entropy", own.entropy);
   for (size_t n = 0; n < own.distinct.size(); ++n)
@@ -154,6 +164,9 @@ OrderedJson RunMetrics::protocols(bool with_references) const {
                           {"starts", mauve.starts},
                           {"scaling", mauve.scaling},
                           {"seed", mauve.seed}};
+  }
+  if (ngram_) {
+    protocols["ngram"] = {{"smoothing", "Kneser-Ney"}, {"order", options_.ngram_order}, {"tokens", "words"}};
   }
   if (!options_.train.empty())
     protocols["train"] = {{"file", options_.train}, {"digest", digest_of_file(options_.train)}};
@@ -187,9 +200,10 @@ OrderedJson summary_json(const SeedFigures& seeds) {
 }
 
 std::string summary_line(const SeedFigures& seeds) {
-  static const std::vector<std::string> shown = {
-      "bleu", "bleu_published", "chrf2",       "ter",  "rouge1",   "rouge2",       "rougeL",
-      "ppl",  "entropy",        "own_entropy", "rep4", "own_rep4", "exact_copies", "mauve"};
+  static const std::vector<std::string> shown = {"bleu",    "bleu_published", "chrf2",          "ter",
+                                                 "rouge1",  "rouge2",         "rougeL",         "ppl",
+                                                 "entropy", "perplexity",     "corpus_entropy", "own_entropy",
+                                                 "rep4",    "own_rep4",       "exact_copies",   "mauve"};
   std::string line;
   for (size_t i = 0; i < seeds.front().figures.size(); ++i) {
     const std::string& name = seeds.front().figures[i].first;

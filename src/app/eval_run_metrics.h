@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "elf/metrics/ngram_lm.h"
 #include "eval_scorer.h"
 
 namespace elf::app {
@@ -28,6 +29,7 @@ struct RunMetricOptions {
   ScorerOptions scorer;                   // folder empty: no Gen. PPL
   std::string train, reference;           // files; empty: none
   std::vector<std::string> metrics = {};  // of run_metric_names(), those against references; empty: all
+  int ngram_order = 0;                    // of a model of `train` whose perplexity is added; 0: none
 
   bool wants(const std::string& metric) const;
 };
@@ -45,6 +47,7 @@ class RunMetrics {
 
  private:
   std::optional<Gpt2Scorer> scorer_;
+  std::optional<NgramModel> ngram_;
   std::vector<std::string> train_, reference_;
   RunMetricOptions options_;
 };

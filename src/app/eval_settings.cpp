@@ -74,6 +74,15 @@ NamedSetting parse_setting(const std::string& text, const SamplingConfig& of_mod
   return {name_of(config), config};
 }
 
+std::string setting_text(const SamplingConfig& c) {
+  std::string text =
+      cat("sampler=", enum_name(c.sampler), ",gamma=", c.gamma, ",sde-update=", enum_name(c.sde_update));
+  if (c.times.empty()) text += cat(",steps=", c.steps, ",time-schedule=", enum_name(c.time_schedule));
+  if (c.self_cond_cfg_schedule.empty()) text += cat(",sc-cfg=", c.self_cond_cfg);
+  if (c.cfg_schedule.empty()) text += cat(",cfg=", c.cfg);
+  return text;
+}
+
 std::string setting_help() {
   return "Sampling setting, repeatable: sampler, steps, gamma, sde-update, sc-cfg, cfg, time-schedule as "
          "KEY=VALUE,KEY=VALUE; "

@@ -17,5 +17,7 @@ struct NamedSetting {
 // (usage) naming key and value.
 NamedSetting parse_setting(const std::string& text, const SamplingConfig& of_model);
 std::string setting_help();
+// The setting as parse_setting reads it: over any model's own settings it gives the same samples.
+std::string setting_text(const SamplingConfig& config);
 
 }  // namespace elf::app

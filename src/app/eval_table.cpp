@@ -6,6 +6,7 @@
 #include "elf/base/error.h"
 #include "elf/base/outputs.h"
 #include "eval_records.h"
+#include "text_tables.h"
 
 namespace elf::app {
 namespace {
@@ -38,6 +39,7 @@ constexpr Column kColumns[] = {{"bleu", "BLEU", 2, 1},
                                {"ppl", "Gen. PPL", 2, 1},
                                {"perplexity", "n-gram PPL", 2, 1},
                                {"entropy", "entropy", 3, 1},
+                               {"corpus_entropy", "entropy, all words", 3, 1},
                                {"own_entropy", "entropy, own tokens", 3, 1},
                                {"distinct1", "distinct-1", 3, 1},
                                {"distinct2", "distinct-2", 3, 1},
@@ -88,38 +90,6 @@ Rows rows_of(const std::vector<EvalRecord>& records) {
   return rows;
 }
 
-std::string escaped(const std::string& text, const std::string& what, const std::string& by) {
-  std::string out;
-  for (const char c : text) out += what.find(c) == std::string::npos ? std::string(1, c) : by + c;
-  return out;
-}
-
-std::string markdown(const Rows& rows) {
-  std::string text;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    text += "|";
-    for (const std::string& cell : rows[i]) text += " " + escaped(cell, "|", "\\") + " |";
-    text += "\n";
-    if (i > 0) continue;
-    text += "|";
-    for (size_t k = 0; k < rows[i].size(); ++k) text += k == 0 ? "---|" : "---:|";
-    text += "\n";
-  }
-  return text;
-}
-
-std::string csv(const Rows& rows) {
-  std::string text;
-  for (const std::vector<std::string>& row : rows) {
-    for (size_t k = 0; k < row.size(); ++k) {
-      const bool quote = row[k].find_first_of(",\"\n") != std::string::npos;
-      text += (k == 0 ? "" : ",") + (quote ? "\"" + escaped(row[k], "\"", "\"") + "\"" : row[k]);
-    }
-    text += "\n";
-  }
-  return text;
-}
-
 void run_table(const Options& o) {
   refuse_overwriting(o.output, o.records);
   std::vector<EvalRecord> records;
@@ -128,7 +98,7 @@ void run_table(const Options& o) {
   }
   if (records.empty()) usage_error(o.records.front(), ": holds no record");
   const Rows rows = rows_of(records);
-  write_result(o.output, o.format == "csv" ? csv(rows) : markdown(rows));
+  write_result(o.output, o.format == "csv" ? csv_table(rows) : markdown_table(rows));
 }
 
 }  // namespace

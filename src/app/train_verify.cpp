@@ -1,17 +1,13 @@
 #include "train_verify.h"
 
 #include <ATen/ATen.h>
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
+#include "child_process.h"
 #include "elf/base/error.h"
 #include "elf/base/files.h"
 #include "elf/base/log.h"
@@ -31,24 +27,12 @@ const std::set<std::string> kOfTheClock = {"tokens_per_second", "mfu", "data_wai
                                            "trained_seconds"};
 
 void run_child(const std::vector<std::string>& arguments, int64_t start, int expected_code) {
-  std::vector<char*> argv;
-  const std::string self = fs::read_symlink("/proc/self/exe").string();
-  argv.push_back(const_cast<char*>(self.c_str()));
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-  const std::string restart = std::to_string(start);
-  const pid_t child = ::fork();
-  if (child < 0) environment_error("--verify-resume: no process can be started");
-  if (child == 0) {
-    for (const char* name : {"TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"})
-      ::setenv(name, restart.c_str(), 1);
-    ::execv(self.c_str(), argv.data());
-    ::_exit(127);
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  ChildOptions options;
+  options.command = {sibling_tool("elf-train")};
+  options.command.insert(options.command.end(), arguments.begin(), arguments.end());
+  for (const char* name : {"TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"})
+    options.environment.emplace_back(name, std::to_string(start));
+  const int code = ChildProcess(options).wait();
   if (code != expected_code)
     environment_error("--verify-resume: a training run ended with exit code ", code, ", expected ",
                       expected_code);

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "elf/base/error.h"
+#include "resolve.h"
 #include "schema.h"
 #include "yaml_reader.h"
 
@@ -44,6 +45,8 @@ void apply_preset(const std::vector<Entry>& entries, ModelConfig& model,
   usage_error(first.empty() ? origin : first, ": ", violation.message, " (", list, ")");
 }
 
+}  // namespace
+
 RunConfig resolved(std::vector<Entry> entries, const std::string& origin,
                    const std::vector<std::string>& assignments) {
   for (const std::string& assignment : assignments) entries.push_back(read_assignment(assignment));
@@ -59,7 +62,6 @@ RunConfig resolved(std::vector<Entry> entries, const std::string& origin,
   return config;
 }
 
-}  // namespace
 }  // namespace config
 
 const std::vector<ModelPreset>& model_presets() {

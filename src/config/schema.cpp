@@ -56,13 +56,6 @@ int distance(const std::string& wanted, const std::string& name) {
   return cut ? 1 : edit_distance(wanted, name);
 }
 
-// The name with the smallest distance; the first of equals.
-std::string nearest(const std::string& wanted, const std::vector<std::string>& names) {
-  return *std::min_element(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
-    return distance(wanted, a) < distance(wanted, b);
-  });
-}
-
 // Where a key of that very name lives: "optimizer.lr" for "lr"; "" when nowhere.
 std::string section_that_has(const std::string& key) {
   for (const FieldInfo& field : known_fields()) {
@@ -72,6 +65,12 @@ std::string section_that_has(const std::string& key) {
 }
 
 }  // namespace
+
+std::string nearest(const std::string& wanted, const std::vector<std::string>& names) {
+  return *std::min_element(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+    return distance(wanted, a) < distance(wanted, b);
+  });
+}
 
 const std::vector<FieldInfo>& known_fields() {
   return collected().fields_found;

@@ -39,6 +39,9 @@ struct Violation {
 };
 std::optional<Violation> find_violation(const RunConfig& config);
 
+// The name with the smallest distance; the first of equals.
+std::string nearest(const std::string& wanted, const std::vector<std::string>& names);
+
 // How many letters must be inserted, removed, replaced or swapped with their neighbour to make one of the
 // other.
 int edit_distance(const std::string& a, const std::string& b);

@@ -1,31 +1,12 @@
 #include "yaml_reader.h"
 
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/yaml.h>
-
-#include <algorithm>
-#include <map>
-#include <sstream>
-#include <string_view>
-
 #include "elf/base/error.h"
-#include "elf/base/files.h"
-#include "elf/base/log.h"
 #include "schema.h"
+#include "yaml_source.h"
 
 namespace elf::config {
 namespace fs = std::filesystem;
 namespace {
-
-// One text and what it is called.
-struct Source {
-  std::string yaml, name;
-  fs::path folder;
-
-  std::string place(const YAML::Mark& mark) const {
-    return mark.is_null() ? name : cat(name, ":", mark.line + 1);
-  }
-};
 
 class Reader {
  public:
@@ -36,8 +17,6 @@ class Reader {
 
  private:
   void bases(const YAML::Node& node, const std::string& place, const fs::path& folder);
-  void section(const std::string& name, const YAML::Node& node, const std::string& place,
-               const Source& source);
 
   struct OpenFile {
     fs::path identity;
@@ -46,150 +25,8 @@ class Reader {
   std::vector<OpenFile> open_;  // the file being read and those whose bases led to it
 };
 
-// What yaml-cpp takes without a word, or complains of in vaguer ones: tabs as indentation (editors differ in
-// how wide a tab is), and lines that start with `%`, behind which it drops the rest.
-void check_lines(const std::string& yaml, const std::string& name) {
-  int line = 1;
-  for (size_t start = 0; start < yaml.size(); ++line) {
-    const size_t end = std::min(yaml.find('\n', start), yaml.size());
-    const size_t first = std::min(yaml.find_first_not_of(" \t\r", start), end);
-    if (first < end && yaml.substr(start, first - start).find('\t') != std::string::npos) {
-      usage_error(name, ":", line, ": found a tab in the indentation, expected spaces");
-    }
-    if (yaml[start] == '%')
-      usage_error(name, ":", line, ": found a YAML directive (%), expected sections and keys");
-    start = end + 1;
-  }
-}
-
-// yaml-cpp takes the rest of the file for the text of a quote that is not closed.
-void check_quotes(const YAML::Node& node, const Source& source, const std::string& place) {
-  if (node.Tag() != "!") return;
-  const size_t open = source.yaml.find_first_of("\"'|>", static_cast<size_t>(node.Mark().pos));
-  if (open == std::string::npos || source.yaml[open] == '|' || source.yaml[open] == '>') return;
-  const char quote = source.yaml[open];
-  for (size_t i = open + 1; i < source.yaml.size() && source.yaml[i] != '\n'; ++i) {
-    if (source.yaml[i] == '\\' && quote == '"') {
-      ++i;
-    } else if (source.yaml[i] == quote) {
-      return;  // of '' the second opens a quote that the line must close in its turn
-    }
-  }
-  usage_error(place, ": found a quote (", quote, ") that is not closed on its line");
-}
-
-// UTF-8 without its byte order mark, or an error.
-std::string decoded(std::string yaml, const std::string& name) {
-  using namespace std::string_view_literals;
-  if (yaml.starts_with("\xff\xfe") || yaml.starts_with("\xfe\xff")) {
-    usage_error(name, ": found UTF-16, expected UTF-8; save the file as UTF-8");
-  }
-  if (yaml.starts_with("\xef\xbb\xbf")) {
-    log_info(cat(name, ": dropped a byte order mark at the start"));
-    yaml.erase(0, 3);
-  }
-  const size_t zero = yaml.find('\0');
-  if (zero != std::string::npos)
-    usage_error(name, ": found a NUL byte at offset ", zero, ", expected YAML text");
-  return yaml;
-}
-
-// Takes a document and keeps nothing.
-struct NoEvents final : YAML::EventHandler {
-  using Mark = YAML::Mark;
-  using Text = std::string;
-  using Anchor = YAML::anchor_t;
-  using Style = YAML::EmitterStyle::value;
-  void OnDocumentStart(const Mark&) override {}
-  void OnDocumentEnd() override {}
-  void OnNull(const Mark&, Anchor) override {}
-  void OnAlias(const Mark&, Anchor) override {}
-  void OnScalar(const Mark&, const Text&, Anchor, const Text&) override {}
-  void OnSequenceStart(const Mark&, const Text&, Anchor, Style) override {}
-  void OnSequenceEnd() override {}
-  void OnMapStart(const Mark&, const Text&, Anchor, Style) override {}
-  void OnMapEnd() override {}
-};
-
-// Behind a stray comma YAML::LoadAll gives empty documents without end: the second one is enough.
-void check_one_document(const Source& source) {
-  std::istringstream in(source.yaml);
-  YAML::Parser parser(in);
-  NoEvents none;
-  if (parser.HandleNextDocument(none) && parser.HandleNextDocument(none)) {
-    usage_error(source.name,
-                ": found a second YAML document, or what ends the first (a stray comma or "
-                "bracket), expected one document");
-  }
-}
-
-YAML::Node parsed(const Source& source) {
-  try {
-    check_one_document(source);
-    return YAML::Load(source.yaml);
-  } catch (const YAML::Exception& e) {
-    usage_error(source.place(e.mark), ": not valid YAML: ", e.msg);
-  }
-}
-
-// Calls use(key, value, place) for each pair; refuses repeated keys and keys that are no plain names.
-template <class Use>
-void for_each_key(const YAML::Node& map, const std::string& prefix, const Source& source, Use use) {
-  std::map<std::string, int> lines;
-  for (const auto& pair : map) {
-    const std::string place = source.place(pair.first.Mark());
-    if (!pair.first.IsScalar())
-      usage_error(place, ": found a key that is no plain name under '", prefix, "'");
-    check_quotes(pair.first, source, place);
-    const std::string key = pair.first.Scalar();
-    const auto [seen, fresh] = lines.emplace(key, pair.first.Mark().line + 1);
-    if (!fresh) {
-      usage_error(place, ": key '", prefix.empty() ? key : prefix + "." + key,
-                  "' is repeated; it stands on line ", seen->second, " already; remove one");
-    }
-    use(key, pair.second, place);
-  }
-}
-
-void set_scalar(const YAML::Node& node, const Source& source, Entry& entry) {
-  if (node.IsNull()) {
-    entry.style = ScalarStyle::kNull;
-  } else if (node.IsSequence()) {
-    entry.style = ScalarStyle::kList;
-    entry.text = "a list";
-    const Entry empty = entry;
-    for (const auto& value : node) {
-      Entry item = empty;
-      item.style = ScalarStyle::kPlain;
-      item.place = source.place(value.Mark());
-      if (value.IsSequence()) {  // aliases could make few bytes of lists in lists very many
-        item.style = ScalarStyle::kNotScalar;
-        item.text = "a list";
-      } else {
-        set_scalar(value, source, item);
-      }
-      entry.items.push_back(std::move(item));
-    }
-  } else if (!node.IsScalar()) {
-    entry.style = ScalarStyle::kNotScalar;
-    entry.text = "a mapping";
-  } else {
-    if (node.Tag() != "?" && node.Tag() != "!" && !node.Tag().empty()) {
-      usage_error(entry.place, ": ", entry.dotted(), ": found the tag ", node.Tag(),
-                  ", expected a value without one");
-    }
-    check_quotes(node, source, entry.place);
-    entry.text = node.Scalar();
-    entry.style = node.Tag() == "!" ? ScalarStyle::kQuoted : ScalarStyle::kPlain;
-  }
-}
-
 void Reader::file(const fs::path& path, const std::string& named_by) {
-  std::error_code ignored;
-  const std::string found_in = named_by.empty() ? "" : named_by + ": base: ";
-  if (!fs::exists(path, ignored)) usage_error(found_in, path.string(), ": no such file");
-  if (fs::is_directory(path, ignored))
-    usage_error(found_in, path.string(), ": is a folder, expected a YAML file");
+  Source source = read_source(path, named_by);
   const fs::path identity = fs::weakly_canonical(path);
   for (size_t i = 0; i < open_.size(); ++i) {
     if (open_[i].identity != identity) continue;
@@ -197,17 +34,12 @@ void Reader::file(const fs::path& path, const std::string& named_by) {
     for (; i < open_.size(); ++i) chain += open_[i].name + " -> ";
     usage_error(named_by, ": base files name each other in a circle: ", chain, path.string());
   }
-  std::string yaml = read_file(path);
-  const std::string looks = what_bytes_look_like(std::string_view(yaml).substr(0, 256));
-  if (!looks.empty()) usage_error(found_in, path.string(), ": found ", looks, ", expected a YAML file");
   open_.push_back({identity, path.string()});
-  text({std::move(yaml), path.string(), path.parent_path()});
+  text(std::move(source));
   open_.pop_back();
 }
 
 void Reader::text(Source source) {
-  source.yaml = decoded(std::move(source.yaml), source.name);
-  check_lines(source.yaml, source.name);
   const YAML::Node root = parsed(source);
   if (root.IsNull()) return;
   if (!root.IsMap()) {
@@ -220,7 +52,7 @@ void Reader::text(Source source) {
                });
   for_each_key(root, "", source,
                [&](const std::string& key, const YAML::Node& node, const std::string& place) {
-                 if (key != "base") section(key, node, place, source);
+                 if (key != "base") read_section(key, node, place, source, entries);
                });
 }
 
@@ -239,8 +71,10 @@ void Reader::bases(const YAML::Node& node, const std::string& place, const fs::p
   }
 }
 
-void Reader::section(const std::string& name, const YAML::Node& node, const std::string& place,
-                     const Source& source) {
+}  // namespace
+
+void read_section(const std::string& name, const YAML::Node& node, const std::string& place,
+                  const Source& source, std::vector<Entry>& entries) {
   if (!is_section(name)) refuse_unknown_section(place, name);
   if (node.IsNull()) return;  // all its keys are commented out
   if (!node.IsMap()) {
@@ -258,8 +92,6 @@ void Reader::section(const std::string& name, const YAML::Node& node, const std:
                  entries.push_back(std::move(entry));
                });
 }
-
-}  // namespace
 
 std::vector<Entry> read_text(const std::string& yaml, const std::string& origin, const fs::path& folder) {
   Reader reader;

@@ -1,4 +1,4 @@
-// YAML files to a flat list of entries, bases first. The only part that knows yaml-cpp.
+// YAML files to a flat list of entries, bases first.
 #pragma once
 
 #include <filesystem>

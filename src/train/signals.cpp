@@ -1,4 +1,4 @@
-#include "signals.h"
+#include "elf/train/signals.h"
 
 #include <string.h>  // sigabbrev_np
 #include <time.h>

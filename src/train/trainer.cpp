@@ -15,13 +15,13 @@
 #include "elf/optim/lr_schedule.h"
 #include "elf/train/cached_codec.h"
 #include "elf/train/run_state.h"
+#include "elf/train/signals.h"
 #include "elf/train/train_step.h"
 #include "elf/train/validation.h"
 #include "faults.h"
 #include "reporter.h"
 #include "run_keeper.h"
 #include "run_length.h"
-#include "signals.h"
 #include "step_guard.h"
 
 namespace elf {

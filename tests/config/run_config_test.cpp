@@ -17,7 +17,8 @@ std::vector<fs::path> shipped_configs() {
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(configs_folder())) {
     const bool recipe = entry.path().parent_path().filename() == "data";  // of elf-prepare
-    if (entry.path().extension() == ".yaml" && !recipe) files.push_back(entry.path());
+    const bool sweep = entry.path().string().find("/configs/ablations/") != std::string::npos;
+    if (entry.path().extension() == ".yaml" && !recipe && !sweep) files.push_back(entry.path());
   }
   return files;
 }
