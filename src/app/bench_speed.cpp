@@ -11,6 +11,8 @@
 #include "elf/base/phases.h"
 #include "elf/bench/speed.h"
 #include "elf/data/loader.h"
+#include "elf/dist/launch.h"
+#include "elf/dist/ranks.h"
 #include "elf/model/flops.h"
 #include "elf/model/model_dir.h"
 #include "elf/model/weight_map.h"
@@ -67,13 +69,13 @@ class NoiseCodec final : public LatentCodec {
   int64_t vocabulary_;
 };
 
-Batch noise_batch(const Options& o) {
-  const std::vector<int64_t> rows = sample_range(0, o.batch);
+Batch noise_batch(const Options& o, int64_t first, int64_t count) {
+  const std::vector<int64_t> rows = sample_range(first, count);
   Batch batch;
   batch.ids =
       uniform({0, Purpose::kTable, 1}, rows, {o.length}).mul(static_cast<double>(o.vocab)).to(at::kLong);
-  batch.valid_mask = at::ones({o.batch, o.length}, at::kBool);
-  batch.cond_mask = at::arange(o.length).lt(o.condition).expand({o.batch, o.length}).contiguous();
+  batch.valid_mask = at::ones({count, o.length}, at::kBool);
+  batch.cond_mask = at::arange(o.length).lt(o.condition).expand({count, o.length}).contiguous();
   batch.samples = batch.rows = rows;
   return batch;
 }
@@ -123,11 +125,13 @@ class TypicalSteps {
   int64_t step_ = 0;
 };
 
-// Training steps as elf-train makes them, on one process.
+// Training steps as elf-train makes them: a rank's share of the rows.
 class TrainingRounds {
  public:
-  TrainingRounds(const Options& o, const RunPlan& plan, at::Device device)
+  TrainingRounds(const Options& o, const RunPlan& plan, at::Device device, Ranks& ranks)
       : config_(plan.config),
+        ranks_(ranks),
+        share_(plan.config.train.global_batch_size / ranks.size()),
         network_(config_.model, device),
         optimizer_(make_optimizer(config_.optimizer, network_.parameters())),
         ema_((initialise(network_), network_.parameters()), config_.optimizer.ema_decay, false),
@@ -142,8 +146,8 @@ class TrainingRounds {
           plan.train, LoaderConfig{batch, config_.data.max_length, pad, config_.train.seed});
       codec_ = make_latent_codec(config_.latents, device);
     } else {
-      codec_ = std::make_unique<NoiseCodec>(batch, o.length, o.latent, o.vocab, device);
-      noise_ = noise_batch(o);
+      codec_ = std::make_unique<NoiseCodec>(share_, o.length, o.latent, o.vocab, device);
+      noise_ = noise_batch(o, share_ * ranks_.rank(), share_);
     }
     objective_ = std::make_unique<FlowObjective>(
         network_, *codec_, config_, [this](const Batch& rows, int64_t step) { return draw(rows, step); });
@@ -179,19 +183,20 @@ class TrainingRounds {
 
   std::vector<Batch> batches_of(int64_t step) const {
     if (!loader_) return {noise_};
-    const int64_t all = config_.train.global_batch_size;
-    const int64_t micro = config_.train.micro_batch_size > 0 ? config_.train.micro_batch_size : all;
+    const int64_t begin = share_ * ranks_.rank(), end = begin + share_;
+    const int64_t micro = config_.train.micro_batch_size > 0 ? config_.train.micro_batch_size : share_;
     std::vector<Batch> batches;
-    for (int64_t first = 0; first < all; first += micro)
-      batches.push_back(loader_->batch(step, first, std::min(micro, all - first)));
+    for (int64_t first = begin; first < end; first += micro)
+      batches.push_back(loader_->batch(step, first, std::min(micro, end - first)));
     return batches;
   }
 
   RunConfig config_;
+  Ranks& ranks_;
+  int64_t share_;  // rows of this rank
   ElfNet network_;
   std::unique_ptr<Optimizer> optimizer_;
   Ema ema_;
-  Ranks ranks_;
   GradientSync sync_;
   TypicalSteps typical_;
   std::unique_ptr<Loader> loader_;
@@ -255,7 +260,10 @@ void print(const Json& j) {
 }
 
 void run_speed(const Options& o, const CommonOptions& common) {
-  const at::Device device = common.device();
+  const Launch launch = read_launch();
+  const at::Device device = device_of_process(common.device_name, launch.local_rank);
+  if (launch.size > 1 && o.what != "train") usage_error("elf-bench speed sample is for one process; ", launch.size, " were started");
+  Ranks ranks(launch, device, "elf-bench speed", {});
   if (o.condition >= o.length)
     usage_error("--condition ", o.condition, " leaves nothing of --length ", o.length);
   const RunPlan plan = make_plan(o);
@@ -264,10 +272,12 @@ void run_speed(const Options& o, const CommonOptions& common) {
   resolved.length = config.data.max_length;
   if (!o.config.empty())
     resolved.batch = o.what == "train" ? config.train.global_batch_size : config.sampling.batch_size;
+  if (o.what == "train" && resolved.batch % ranks.size() != 0)
+    usage_error("--batch ", resolved.batch, " is not divisible by ", ranks.size(), " ranks");
   std::function<RoundWork(int64_t)> round;
   double tokens = static_cast<double>(resolved.batch * resolved.length);
   if (o.what == "train") {
-    round = [rounds = std::make_shared<TrainingRounds>(resolved, plan, device)](int64_t i) {
+    round = [rounds = std::make_shared<TrainingRounds>(resolved, plan, device, ranks)](int64_t i) {
       return (*rounds)(i);
     };
   } else {
@@ -287,10 +297,11 @@ void run_speed(const Options& o, const CommonOptions& common) {
   json.update({{"device", device.str()},
                {"threads", at::get_num_threads()},
                {"precision", o.precision},
-               {"ranks", 1},
+               {"ranks", ranks.size()},
                {"version", ELF_VERSION},
                {"revision", ELF_GIT_REVISION},
                {"torch", ELF_LIBTORCH_VERSION}});
+  if (!ranks.first()) return;
   if (o.json) {
     std::cout << json.dump() << "\n";
   } else {

@@ -8,8 +8,11 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <optional>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <unordered_map>
+
+#include "elf/base/phases.h"
 
 namespace elf {
 namespace {
@@ -47,6 +50,7 @@ struct GradientSync::Reduction {
 
     c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
       const at::NoGradGuard no_grad;
+      if (bucket.isLast()) waiting.emplace("gradient_exchange");
       const at::Tensor buffer = bucket.getBufferRef();
       const at::Tensor kept = kept_of(bucket);
       const bool exact = buffer.is_cpu();  // float64 over the ranks as well
@@ -64,6 +68,10 @@ struct GradientSync::Reduction {
           c10::TensorType::get());
     }
     at::Tensor parseHookResult(const c10::IValue& result) override { return result.toTensor(); }
+
+    // What of the exchange the backward pass does not hide: from the last bucket on. (On CUDA hooks run on another
+    // thread, which no clock listens to.)
+    std::optional<Phase> waiting;
 
    private:
     // What the passes before kept of the bucket's parameters, laid out as the bucket; undefined: nothing.
@@ -98,15 +106,19 @@ struct GradientSync::Reduction {
         /*gradient_as_bucket_view=*/true, std::unordered_map<size_t, std::string>{},
         static_cast<int64_t>(kFirstBucketBytes), /*skip_all_reduce_unused_params=*/false,
         /*use_python_reducer=*/false, std::vector<int64_t>{});
-    reducer->register_comm_hook(std::make_unique<Hook>(sync, group));
+    auto owned = std::make_unique<Hook>(sync, group);
+    hook = owned.get();
+    reducer->register_comm_hook(std::move(owned));
   }
 
   void backward(const at::Tensor& loss, const std::vector<at::Tensor>& parameters) {
     const at::Tensor whole = WithAllParameters::apply(loss, at::TensorList(parameters));
     reducer->prepare_for_backward({whole});
     whole.backward();
+    hook->waiting.reset();
   }
 
+  Hook* hook = nullptr;  // the reducer's
   std::unique_ptr<c10d::Reducer> reducer;
 };
 
