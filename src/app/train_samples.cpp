@@ -22,7 +22,10 @@ class Network {
     decoder_ = load_decoder(run, codec, device);
     two_stage_.emplace(network, *decoder_.network, Model::network_traits(decoder_.config).self_cond);
   }
-  Denoiser& denoiser() { return two_stage_ ? static_cast<Denoiser&>(*two_stage_) : network_; }
+  Denoiser& denoiser() {
+    if (two_stage_) return *two_stage_;
+    return network_;
+  }
 
  private:
   ElfNet& network_;

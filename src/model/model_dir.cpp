@@ -233,8 +233,7 @@ LoadedNetwork load_decoder(const RunConfig& config, const LatentCodec& codec, at
   if (decoder.codec->digest() != codec.digest())
     usage_error("latents.decoder ", path,
                 ": was trained on other latents than the model's; train it with the same `latents:`");
-  LoadedNetwork& network = decoder;
-  return std::move(network);
+  return LoadedNetwork(std::move(static_cast<LoadedNetwork&>(decoder)));
 }
 
 TensorMap load_weights(const fs::path& path, Weights weights) {

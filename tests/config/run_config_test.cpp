@@ -82,11 +82,11 @@ TEST(ShippedConfigs, NanoFollowsItsRecipe) {
   EXPECT_EQ(c.model.latent_dim, 16);
   EXPECT_EQ(c.latents.source, LatentSource::kTable);
   EXPECT_EQ(c.latents.std, 1.0);
-  EXPECT_EQ(c.optimizer.kind, OptimizerKind::kAdamW);
-  EXPECT_EQ(c.optimizer.lr, 0.003);
-  EXPECT_DOUBLE_EQ(c.optimizer.min_lr, 0.05 * 0.003);
+  EXPECT_EQ(c.optimizer.kind, OptimizerKind::kMuon);
+  EXPECT_EQ(c.optimizer.lr, 0.005);
+  EXPECT_DOUBLE_EQ(c.optimizer.min_lr, 0.05 * 0.005);
   EXPECT_EQ(c.sampling.time_schedule, TimeGrid::kLogitNormalQuantiles);
-  EXPECT_EQ(c.sampling.cfg, 2.0);
+  EXPECT_EQ(c.sampling.cfg, 1.5);
   EXPECT_EQ(c.data.train, (configs_folder().parent_path() / "runs/demo/pronounce/train.h5").string());
   EXPECT_EQ(c.train.out, "runs/demo/pronounce/run");
 }

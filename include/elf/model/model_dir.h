@@ -41,7 +41,10 @@ struct Model : LoadedNetwork {
   std::unique_ptr<ElfNet> decoder;              // latents.decoder; null: the network decodes by itself
   std::unique_ptr<TwoStageDenoiser> two_stage;  // both as one
   // What samples: the network, or the two.
-  Denoiser& denoiser() const { return two_stage ? static_cast<Denoiser&>(*two_stage) : *network; }
+  Denoiser& denoiser() const {
+    if (two_stage) return *two_stage;
+    return *network;
+  }
 
   NetworkTraits traits() const { return network_traits(config); }
   static NetworkTraits network_traits(const RunConfig& config);
