@@ -146,7 +146,7 @@ shipped() { "$bin/elf-sample" "$@" 2> "$out/logs/shipped.log" || { cat "$out/log
 
 translate() {  # PHRASE...
   printf '%s\n' "$@" > "$out/logs/phrases.txt"
-  shipped --model data/models/nano-de-en --input "$out/logs/phrases.txt" | paste "$out/logs/phrases.txt" - |
+  shipped --model data/models/nano-de-en --num-candidates 8 --input "$out/logs/phrases.txt" | paste "$out/logs/phrases.txt" - |
     awk -F'\t' '{printf "    %-28s %s\n", $1, $2}'
 }
 
@@ -154,7 +154,7 @@ show_shipped() {
   local phrase
   printf '\n%sFirst, two small models that come with the project%s (data/models; what they can do and what not stands in their README.md)\n\n' "$bold" "$plain"
   say "  German to English phrases: echo 'guten Morgen' | elf-sample --model data/models/nano-de-en --input -"
-  translate 'guten Morgen' 'das rote Auto' 'die Tür öffnen' 'eine neue Brille' 'ich habe keine Zeit.' 'auf der anderen Seite'
+  translate 'guten Tag' 'guten Morgen' 'der Hund' 'in Verbindung bleiben' 'eine Rolle spielen' 'keine Ahnung haben'
   if [ -t 0 ] && [ -t 1 ]; then
     say "  Your own: a German phrase of up to six words; an empty line, or 20 seconds without one, goes on."
     while printf '    > ' && read -r -t 20 phrase && [ -n "$phrase" ]; do translate "$phrase"; done
@@ -199,7 +199,7 @@ case $task in
 esac
 
 tools elf-prepare elf-train elf-sample elf-eval
-[ ! -e data/models/nano-de-en/model.json ] || show_shipped
+show_shipped
 
 stage text text "Text: taken from Debian packages, cut and cleaned, a fiftieth held out" "about 5 seconds" \
   make_text "$task" @scripts/demo_data.py

@@ -5,9 +5,8 @@ import pathlib
 
 from demo_report import columns, percent, read_json, read_lines, table
 
-PAIRS = {"cfg1": "guidance 1", "cfg1.5": "guidance 1.5", "cfg2": "guidance 2", "candidates": "best of 8 (minimum Bayes risk)",
-         "copy": "copying the German", "nearest": "the nearest training pair", "words": "word by word (IBM model 1, bigrams)",
-         "learned": "training pairs, as many"}
+PAIRS = {"sde": "translated", "unguided": "the same without guidance", "copy": "copying the German", "nearest": "the nearest training pair",
+         "words": "word by word (IBM model 1, bigrams)", "learned": "training pairs, as many"}
 VERSES = {"sde": "generated", "sde16": "the same in 16 steps", "ode": "the same by ODE", "valid": "real, held out",
             "shuffled": "the same, words shuffled", "trigrams": "drawn from a trigram model"}
 
@@ -20,7 +19,7 @@ def phrases(folder):
     table(rows)
     count = len(read_lines(folder / "text" / "valid.src"))
     print(f"  {count} held-out phrases of two words and more, all in lower case; the last row is what it has learned by heart.\n")
-    texts = [read_lines(path) for path in (folder / "text/valid.src", folder / "texts/cfg1.5.txt", folder / "text/valid.tgt")]
+    texts = [read_lines(path) for path in (folder / "text/valid.src", folder / "texts/sde.txt", folder / "text/valid.tgt")]
     print("Every 40th of them: the German, what it made of it, the dictionary's English\n")
     columns([list(row) for row in list(zip(*texts))[::40]])
 
