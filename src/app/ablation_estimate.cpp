@@ -1,11 +1,15 @@
 // What sweeps cost and what of them is done: elf-bench ablation --dry-run.
+#include <unistd.h>
+
 #include <algorithm>
 #include <sstream>
 
 #include "ablation.h"
 #include "child_process.h"
+#include "elf/base/atomic_folder.h"
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "eval_common.h"
 
 namespace elf::app {
@@ -45,10 +49,14 @@ struct Rate {
   std::string source;
 };
 
+// A few steps of the job, with its data or, where these are not there, with noise of its sizes. Leaves
+// nothing behind.
 Rate measure_now(const Sweep& sweep, const Job& job, const SweepOptions& options) {
-  const fs::path config = sweep.folder() / "measured.yaml", output = sweep.folder() / "measured.json";
-  make_folder(sweep.folder());
-  write_file(config, to_yaml(job.config));
+  const JobCost cost = cost_of(job, sweep.spec);
+  if (cost.step_flops == 0)
+    usage_error("--measure: the sizes of ", job.name, " are not known: ", cost.unknown);
+  const AtomicFolder scratch(fs::temp_directory_path() / cat("elf-measure-", job.id, "-", ::getpid()));
+  const fs::path config = scratch.temporary() / "run.yaml", output = scratch.temporary() / "speed.json";
   ChildOptions child;
   child.command = {sibling_tool("elf-bench"),
                    "speed",
@@ -60,10 +68,11 @@ Rate measure_now(const Sweep& sweep, const Job& job, const SweepOptions& options
                    options.device,
                    "--threads",
                    std::to_string(options.threads)};
-  const ModelConfig& model = job.config.model;
   if (fs::exists(job.config.data.train)) {
+    write_file(config, to_yaml(job.config));
     child.command.insert(child.command.end(), {"--config", config.string()});
   } else {
+    const ModelConfig& model = job.config.model;
     const int64_t length = std::max<int64_t>(1, job.config.data.max_length);
     const auto add = [&](const char* name, int64_t value) {
       child.command.insert(child.command.end(), {name, std::to_string(value)});
@@ -74,15 +83,14 @@ Rate measure_now(const Sweep& sweep, const Job& job, const SweepOptions& options
     add("--latent", model.latent_dim);
     add("--vocab", std::max<int64_t>(1, model.vocab_size));
   }
-  fs::remove(output);
   child.log = output;
-  if (const int code = ChildProcess(child).wait(); code != 0)
-    usage_error("--measure: elf-bench speed ended with exit code ", code, ": ", read_file(output));
+  const int code = ChildProcess(child).wait();
   const std::string text = read_file(output);
-  const auto json = OrderedJson::parse(text.substr(std::min(text.find('{'), text.size())), nullptr, false);
+  if (code != 0) usage_error("--measure: elf-bench speed ended with exit code ", code, ": ", text);
+  const auto json = parse_json<OrderedJson>(text.substr(std::min(text.find('{'), text.size())));
   if (!json.is_object()) environment_error("--measure: elf-bench speed printed no figures: ", text);
-  return {1e9 * json.at("model_gflop").get<double>() / json.at("seconds_median").get<double>(),
-          "measured now"};
+  const double steps_per_second = json.at("tokens_per_second").get<double>() / cost.step_tokens;
+  return {steps_per_second * cost.step_flops, "measured now"};
 }
 
 Rate rate_for(const std::vector<Sweep>& sweeps, const SweepOptions& options,

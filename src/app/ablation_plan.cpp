@@ -7,6 +7,7 @@
 #include "ablation.h"
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/model/flops.h"
 #include "elf/train/run_plan.h"
 
@@ -229,7 +230,7 @@ std::optional<double> measured_rate(const Job& job, const JobCost& cost) {
   std::vector<double> rates;
   std::istringstream lines(read_file(file));
   for (std::string line; std::getline(lines, line);) {
-    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const Json json = parse_json<Json>(line);
     if (!json.is_object() || !json.contains("tokens_per_second") || !json["tokens_per_second"].is_number())
       continue;
     rates.push_back(json["tokens_per_second"].get<double>() / cost.step_tokens * cost.step_flops);

@@ -7,6 +7,7 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/config/run_config.h"
 #include "elf/model/weight_map.h"
 
@@ -110,7 +111,7 @@ void add_points(SweepReport& report, const fs::path& folder, const Json& sweep) 
 void read_metrics(ReportRun& run, const fs::path& file) {
   std::istringstream lines(read_file(file));
   for (std::string line; std::getline(lines, line);) {
-    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const Json json = parse_json<Json>(line);
     if (!json.is_object() || !json.contains("step")) continue;
     const auto step = json["step"].get<double>();
     if (json.contains("loss") && json["loss"].is_number()) run.loss.emplace_back(step, json["loss"]);
@@ -123,6 +124,7 @@ ReportRun read_run_of(const fs::path& folder, const Json& job) {
   ReportRun run;
   run.name = job.at("name");
   run.train = job.at("train");
+  run.about = job.at("about");
   run.seed = job.at("seed");
   const fs::path path = folder / job.at("run").get<std::string>();
   if (fs::exists(path / "metrics.jsonl")) read_metrics(run, path / "metrics.jsonl");
@@ -150,7 +152,7 @@ const RecordFigure* SweepReport::of(const ReportPoint& point, const std::string&
 
 SweepReport read_sweep_report(const fs::path& folder) {
   const fs::path file = folder / "sweep.json";
-  const Json sweep = Json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  const Json sweep = parse_json<Json>(read_file(file));
   if (!sweep.is_object() || sweep.value("sweep", "") != "elf-bench 1")
     usage_error(file.string(), ": no sweep of elf-bench ablation, or one of another version");
   SweepReport report;

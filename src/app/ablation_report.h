@@ -33,7 +33,7 @@ struct ReportPoint {
 };
 
 struct ReportRun {
-  std::string name, train;
+  std::string name, train, about;  // about: the arm in words, from the sweep's file
   uint64_t seed = 0;
   int64_t parameters = 0, steps = 0;  // steps: made so far
   double tokens = 0, seconds = 0;     // that it saw; that it trained for
@@ -81,6 +81,7 @@ std::vector<std::vector<std::string>> runs_table(const SweepReport& report);
 
 // "Gen. PPL" of "ppl".
 std::string figure_title(const std::string& figure);
+double figure_factor(const std::string& figure);  // to the unit of the title: 100 for shares, else 1
 // "25.25 ± 0.31", with as many digits as the figure has in elf-eval table.
 std::string figure_text(const std::string& figure, const RecordFigure& value);
 

@@ -59,8 +59,9 @@ std::optional<PlotPoint> plot_point(const SweepReport& report, const ReportPoint
   PlotPoint plotted;
   const RecordFigure* up = report.of(point, y);
   if (up == nullptr) return std::nullopt;
-  plotted.y = up->mean;
-  plotted.y_error = up->standard_error.value_or(0);
+  const double factor = figure_factor(y);
+  plotted.y = factor * up->mean;
+  plotted.y_error = factor * up->standard_error.value_or(0);
   if (x.empty()) {
     plotted.x = number_of(point.value);
   } else {
@@ -98,7 +99,8 @@ void add_published(const SweepReport& report, const std::string& axis, Plot& plo
     if (axis.empty() ? !row.figures.contains(report.variety) : !row.at.contains(axis)) continue;
     const double along = axis.empty() ? row.figures.at(report.variety) : number_of(row.at.at(axis));
     const CurveName name{row.name.empty() ? row.train : "others", row.name.empty() ? row.sample : ""};
-    PlotPoint point = published_point(report, row, along, row.figures.at(report.figure));
+    PlotPoint point =
+        published_point(report, row, along, figure_factor(report.figure) * row.figures.at(report.figure));
     const auto error = row.errors.find(report.variety);
     if (axis.empty() && error != row.errors.end()) point.x_error = error->second;
     series[name].points.push_back(point);

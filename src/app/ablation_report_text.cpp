@@ -92,10 +92,15 @@ std::string figure_title(const std::string& figure) {
   return name == nullptr ? figure : name->title;
 }
 
+double figure_factor(const std::string& figure) {
+  const FigureName* name = known(figure);
+  return name == nullptr ? 1 : name->factor;
+}
+
 std::string figure_text(const std::string& figure, const RecordFigure& value) {
   const FigureName* name = known(figure);
   const int digits = name == nullptr ? 3 : name->digits;
-  const double factor = name == nullptr ? 1 : name->factor;
+  const double factor = figure_factor(figure);
   if (std::isnan(value.mean)) return "-";
   std::string text = fixed(factor * value.mean, digits);
   if (value.standard_error) text += " ± " + fixed(factor * *value.standard_error, digits);
@@ -137,13 +142,13 @@ std::vector<std::vector<std::string>> report_table(const SweepReport& report) {
 }
 
 std::vector<std::vector<std::string>> runs_table(const SweepReport& report) {
-  std::vector<std::vector<std::string>> rows = {
-      {"run", "seed", "parameters", "steps", "tokens seen", "last loss", "held-out loss", "training"}};
+  std::vector<std::vector<std::string>> rows = {{"run", "seed", "parameters", "steps", "tokens seen",
+                                                 "last loss", "held-out loss", "training", "about"}};
   for (const ReportRun& run : report.runs) {
     const auto last = [](const auto& curve) { return curve.empty() ? "" : fixed(curve.back().second, 4); };
     rows.push_back({run.name, std::to_string(run.seed), big(static_cast<double>(run.parameters)),
                     run.steps > 0 ? std::to_string(run.steps) : "", big(run.tokens), last(run.loss),
-                    last(run.valid_loss), run.seconds > 0 ? long_time(run.seconds) : ""});
+                    last(run.valid_loss), run.seconds > 0 ? long_time(run.seconds) : "", run.about});
   }
   return rows;
 }

@@ -153,7 +153,8 @@ std::string differences_of(const SweepReport& report) {
   double least = 0, most = 0;
   for (const ReportRun& run : report.runs) {
     if (run.steps == 0) continue;
-    data.insert(run.data);
+    const std::filesystem::path file = run.data;  // the reader's machine has other folders
+    data.insert((file.parent_path().filename() / file.filename()).string());
     least = least == 0 ? run.tokens : std::min(least, run.tokens);
     most = std::max(most, run.tokens);
   }

@@ -71,6 +71,8 @@ TEST_F(Ablations, ADryRunListsArmsAndCostsAndMakesNothing) {
   const std::string text = must("elf-bench ablation two.yaml --out dry --dry-run --rate 1e9").out;
   EXPECT_THAT(text, HasSubstr("2 arms on 2 runs, 6 settings"));
   EXPECT_THAT(text, HasSubstr("to do"));
+  EXPECT_THAT(must("elf-bench ablation two.yaml --out dry --dry-run --measure").out,
+              HasSubstr("(measured now)"));
   EXPECT_FALSE(fs::exists(folder_ / "dry"));
 }
 
@@ -120,7 +122,8 @@ TEST_F(Ablations, AKilledSweepGoesOnWhereItWas) {
   sweep("long", "  a: {train: {steps: 120, hook: sleep 0.3}}\n  b: {train: {steps: 20}}\n");
   const std::string command = "elf-bench ablation long.yaml --threads 1 --out ";
   tool(command +
-       "killed & pid=$!; for i in $(seq 3000); do ls killed/runs/*/checkpoints/step-000000[3-9]0 >/dev/null 2>&1 "
+       "killed & pid=$!; for i in $(seq 3000); do ls killed/runs/*/checkpoints/step-000000[3-9]0 >/dev/null "
+       "2>&1 "
        "&& break; sleep 0.02; done; kill -9 $pid; wait $pid");
   EXPECT_EQ(plan("long", "killed")["jobs"][0]["trained"], false);
   EXPECT_THAT(plan("long", "killed")["jobs"][0]["steps_done"].get<int>(), testing::Ge(30));
@@ -218,8 +221,7 @@ TEST_F(Ablations, WhatTheMachineBreaksIsTriedAgain) {
 }
 
 TEST_F(Ablations, JobsForSlurm) {
-  sweep("slurm",
-        "  first: {}\n  second: {model: {bottleneck_dim: 16}, uses: {train.init_from: first}}\n");
+  sweep("slurm", "  first: {}\n  second: {model: {bottleneck_dim: 16}, uses: {train.init_from: first}}\n");
   must(
       "elf-bench ablation slurm.yaml --out cluster --emit slurm --slurm '--gpus=8 --time=2-00:00' --launcher "
       "'torchrun x'");
