@@ -70,6 +70,13 @@ void write_sweep(const Sweep& sweep);
 // FLOP/s of training as the lines of a run's metrics.jsonl have it (their median); nothing without any.
 std::optional<double> measured_rate(const Job& job, const JobCost& cost);
 
+// Of a run's newest checkpoint; zeros before the first. Throws Error (usage) for a damaged state.json.
+struct RunProgress {
+  int64_t steps = 0;
+  double seconds = 0;  // of training
+};
+RunProgress progress_of(const std::filesystem::path& run);
+
 // Seconds as people say them: "45 s", "12 min", "3.2 h", "5.1 days".
 std::string long_time(double seconds);
 

@@ -157,15 +157,27 @@ Json published_json(const Published& p) {
 
 }  // namespace
 
-int64_t Job::steps_done() const {
+RunProgress progress_of(const fs::path& run) {
   std::error_code error;
   const fs::path latest = run / "checkpoints" / "latest";
-  if (!fs::exists(latest, error)) return 0;
+  if (!fs::exists(latest, error)) return {};
   std::string name = read_file(latest);
   while (!name.empty() && name.back() == '\n') name.pop_back();
   const fs::path state = run / "checkpoints" / name / "state.json";
-  if (!fs::exists(state, error)) return 0;
-  return Json::parse(read_file(state)).value("step", int64_t{0});
+  if (!fs::exists(state, error)) return {};
+  const Json json = parse_json<Json>(read_file(state));
+  const auto number = [&](const char* key) {
+    return json.is_object() && json.contains(key) && json[key].is_number();
+  };
+  if (!number("step"))
+    usage_error(state.lexically_normal().string(),
+                ": is damaged: expected an object with the number of its step; remove ",
+                run.lexically_normal().string(), " to train that run again");
+  return {json["step"].get<int64_t>(), number("trained_seconds") ? json["trained_seconds"].get<double>() : 0};
+}
+
+int64_t Job::steps_done() const {
+  return progress_of(run).steps;
 }
 
 bool Job::trained() const {

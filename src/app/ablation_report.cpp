@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "ablation.h"
 #include "elf/base/error.h"
 #include "elf/base/files.h"
 #include "elf/base/json.h"
@@ -112,7 +113,7 @@ void read_metrics(ReportRun& run, const fs::path& file) {
   std::istringstream lines(read_file(file));
   for (std::string line; std::getline(lines, line);) {
     const Json json = parse_json<Json>(line);
-    if (!json.is_object() || !json.contains("step")) continue;
+    if (!json.is_object() || !json.contains("step") || !json["step"].is_number()) continue;
     const auto step = json["step"].get<double>();
     if (json.contains("loss") && json["loss"].is_number()) run.loss.emplace_back(step, json["loss"]);
     if (json.contains("valid_loss") && json["valid_loss"].is_number())
@@ -132,13 +133,9 @@ ReportRun read_run_of(const fs::path& folder, const Json& job) {
   const RunConfig config = load_run_config(path / "config.yaml");
   run.parameters = parameter_count(config.model);
   run.data = config.data.train;
-  std::string latest = read_file(path / "checkpoints" / "latest");
-  while (!latest.empty() && latest.back() == '\n') latest.pop_back();
-  const fs::path state = path / "checkpoints" / latest / "state.json";
-  if (!fs::exists(state)) return run;
-  const Json json = Json::parse(read_file(state));
-  run.steps = json.value("step", int64_t{0});
-  run.seconds = json.value("trained_seconds", 0.0);
+  const RunProgress progress = progress_of(path);
+  run.steps = progress.steps;
+  run.seconds = progress.seconds;
   run.tokens = static_cast<double>(run.steps * config.train.global_batch_size * config.data.max_length);
   return run;
 }

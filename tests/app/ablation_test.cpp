@@ -204,6 +204,21 @@ TEST_F(Ablations, TheReportHoldsTheRecordsFigures) {
             (must("elf-bench report report/shown --out report/all.csv"), slurp(folder_ / "report/all.html")));
 }
 
+TEST_F(Ablations, ADamagedCheckpointIsNamed) {
+  sweep("hurt", "  a: {train: {steps: 4}}\n");
+  must("elf-bench ablation hurt.yaml --out hurt");
+  const std::string state = "hurt/runs/" + runs("hurt").at(0) + "/checkpoints/step-00000004/state.json";
+  for (const char* text : {"{\"step\": ", "[]", "{\"step\": \"four\"}"}) {
+    spill(folder_ / state, text);
+    for (const char* command :
+         {"elf-bench ablation hurt.yaml --out hurt --dry-run --json", "elf-bench report hurt"}) {
+      const Outcome outcome = tool(command);
+      EXPECT_EQ(outcome.code, 2) << text << " " << command;
+      EXPECT_THAT(outcome.err, HasSubstr(state + ": is damaged"));
+    }
+  }
+}
+
 // A tool that dies is tried again, and the arm that keeps dying is reported.
 TEST_F(Ablations, WhatTheMachineBreaksIsTriedAgain) {
   sweep("flaky", "  a: {}\n");
