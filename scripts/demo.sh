@@ -214,7 +214,7 @@ stage training run/checkpoints/latest "Training: a million parameters learn to d
   train_model "$training_key"
 kind=pairs
 [ "$task" != verses ] || kind=verses
-stage sampling samples "Sampling: from noise to text" "about a minute or two" \
+stage sampling samples "Sampling: from noise to text" "a minute to three" \
   "sample_$kind" "$num_samples" "${num_frontier:-}" "@$out/run/checkpoints" "@$bin/elf-sample" "@$out/text"
 stage scoring scores "Scores" "a few seconds" \
   "score_$kind" "@$out/samples" "@$out/text" "@$bin/elf-eval"

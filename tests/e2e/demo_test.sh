@@ -38,7 +38,7 @@ if task == "verses":
     entropy = score("samples.diversity.json")["corpus_entropy"]
     expect(entropy > 2.5, f"entropy of the samples {entropy} nats: they are all alike")
 else:
-    made, copied = score("cfg2.match.json")["cer"], score("copy.match.json")["cer"]
+    made, copied = score("guided.match.json")["cer"], score("copy.match.json")["cer"]
     expect(0.3 < copied < 0.9, f"character error rate of copying the spelling {copied}, expected about 0.6")
     expect(made < copied, f"character error rate {made}, copying has {copied}: nothing was learned")
 PYTHON
