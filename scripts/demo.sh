@@ -15,7 +15,6 @@
 # A stage whose inputs have not changed is not run again. Ctrl-C during training saves; the same command goes on.
 set -euo pipefail
 
-usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; }
 program=demo
 . "$(dirname "$(realpath "$0")")/stages.sh"
 
@@ -25,7 +24,7 @@ while [ $# -gt 0 ]; do
     verses|pronounce|translate) task=$1 ;;
     --quick) quick=yes ;;
     --minutes|--out|--bin)
-      [ $# -ge 2 ] && [ -n "$2" ] || refuse "$1 needs a value; see scripts/demo.sh --help"
+      need_value "$@"
       case $1 in --minutes) minutes=$2 ;; --out) out=$2 ;; --bin) bin=$2 ;; esac
       shift ;;
     -h|--help) usage; exit 0 ;;
@@ -73,11 +72,7 @@ make_table() {
 
 train_model() {
   local -a settings=(--set "train.minutes=$minutes" --set "train.steps=$steps")
-  if [ "$out" != "runs/demo/$task" ]; then  # where the configuration looks by itself
-    local here; here=$(realpath "$out")
-    settings+=(--set "data.train=$here/train.h5" --set "data.valid=$here/valid.h5" --set "data.tokenizer=$here/tokenizer"
-               --set "latents.path=$here/table")
-  fi
+  [ "$out" = "runs/demo/$task" ] || own_data
   # A run that began with other inputs is put aside, not continued.
   if [ -e "$out/run" ] && [ "$(cat "$out/.done/training-begun" 2>/dev/null)" != "$training_key" ]; then
     say "    its inputs have changed: the former run is kept as $out/run.before"
@@ -86,11 +81,6 @@ train_model() {
   fi
   printf '%s\n' "$training_key" > "$out/.done/training-begun"
   tool elf-train --config "configs/nano-$task.yaml" "${settings[@]}" --out "$out/run" --resume auto
-}
-
-# N lines of a file, evenly taken; all when there are fewer.
-some_lines() {  # N FILE
-  awk -v n="$1" -v total="$(wc -l < "$2")" 'total <= n || int(NR * n / total) > int((NR - 1) * n / total)' "$2"
 }
 
 # Beside the samples lie as many held-out clauses, and as many of shuffled words: distinct-n wants sets of one size.

@@ -15,9 +15,7 @@ import pathlib
 import random
 import re
 
-
-def read_lines(path):
-    return path.read_text(encoding="utf-8").split("\n")[:-1]
+from demo_report import read_lines
 
 
 def tokens(text):

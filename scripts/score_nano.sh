@@ -12,14 +12,13 @@ set -euo pipefail
 
 program=score_nano
 . "$(dirname "$(realpath "$0")")/stages.sh"
-usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; }
 
 name='' model='' out='' bin=''
 while [ $# -gt 0 ]; do
   case $1 in
     nano-de-en|nano-verses) name=$1 ;;
     --model|--out|--bin)
-      [ $# -ge 2 ] && [ -n "$2" ] || refuse "$1 needs a value; see scripts/score_nano.sh --help"
+      need_value "$@"
       case $1 in --model) model=$(realpath -m -- "$2") ;; --out) out=$(realpath -m -- "$2") ;; --bin) bin=$(realpath -m -- "$2") ;; esac
       shift ;;
     -h|--help) usage; exit 0 ;;
@@ -36,18 +35,9 @@ out=${out#"$PWD"/}
 
 # ------------------------------------------------------------------------------------------------- the stages
 
-make_text() {
-  local -a make=(scripts/nano_data.py)
-  [ "$name" = nano-de-en ] || make=(scripts/demo_data.py verses)
-  show_and_run python3 "${make[@]}" --out "$out/text" >&2
-}
+make_text() { nano_text "$name"; }
 
 baseline() { show_and_run python3 scripts/nano_baselines.py "$1" "$out/text" "${@:3}" > "$out/texts/$2.txt"; }
-
-# N lines of a file, evenly taken.
-some_lines() {  # N FILE
-  awk -v n="$1" -v total="$(wc -l < "$2")" 'int(NR * n / total) > int((NR - 1) * n / total)' "$2"
-}
 
 make_phrases() {
   local side count

@@ -6,6 +6,8 @@
 export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-10000}
 
 refuse() { printf '%s: %s\n' "$program" "$*" >&2; exit 2; }
+usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; }
+need_value() { [ $# -ge 2 ] && [ -n "$2" ] || refuse "$1 needs a value; see scripts/$program.sh --help"; }
 
 bold='' dim='' red='' plain=''
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then bold=$'\e[1m' dim=$'\e[2m' red=$'\e[31m' plain=$'\e[0m'; fi
@@ -66,6 +68,24 @@ show_and_run() {
 }
 tool() { local name=$1; shift; show_and_run "$bin/$name" "$@"; }
 
+# N lines of a file, evenly taken; all when there are fewer.
+some_lines() {  # N FILE
+  awk -v n="$1" -v total="$(wc -l < "$2")" 'total <= n || int(NR * n / total) > int((NR - 1) * n / total)' "$2"
+}
+
+# What sets a configuration that looks into runs/... by itself to the data in $out.
+own_data() {
+  local here; here=$(realpath "$out")
+  settings+=(--set "data.train=$here/train.h5" --set "data.valid=$here/valid.h5" --set "data.tokenizer=$here/tokenizer"
+             --set "latents.path=$here/table")
+}
+
+# The text of the models of data/models.
+nano_text() {  # nano-de-en|nano-verses
+  local -a make=(scripts/nano_data.py)
+  [ "$1" = nano-de-en ] || make=(scripts/demo_data.py verses)
+  show_and_run python3 "${make[@]}" --out "$out/text" >&2
+}
 
 # The tools: those in $bin, or, when that is empty, those that it builds (the first stage).
 tools() {  # NAME...
