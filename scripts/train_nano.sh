@@ -13,14 +13,13 @@ set -euo pipefail
 
 program=train_nano
 . "$(dirname "$(realpath "$0")")/stages.sh"
-usage() { sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; }
 
 model='' out='' bin='' install=no
 while [ $# -gt 0 ]; do
   case $1 in
     nano-de-en|nano-verses) model=$1 ;;
     --out|--bin)
-      [ $# -ge 2 ] && [ -n "$2" ] || refuse "$1 needs a value; see scripts/train_nano.sh --help"
+      need_value "$@"
       case $1 in --out) out=$(realpath -m -- "$2") ;; --bin) bin=$(realpath -m -- "$2") ;; esac
       shift ;;
     --install) install=yes ;;
@@ -36,11 +35,7 @@ out=${out#"$PWD"/}
 
 # ------------------------------------------------------------------------------------------------- the stages
 
-make_text() {
-  local -a make=(scripts/nano_data.py)
-  [ "$model" = nano-de-en ] || make=(scripts/demo_data.py verses)
-  show_and_run python3 "${make[@]}" --out "$out/text" >&2
-}
+make_text() { nano_text "$model"; }
 
 # Pairs: case is folded, and nearly every word is a piece of its own. Verses: words, as in the demo.
 make_tokenizer() {
@@ -78,11 +73,7 @@ make_table() {
 
 train_model() {
   local -a settings=()
-  if [ "$out" != "runs/nano/$model" ]; then  # where the configuration looks by itself
-    local here; here=$(realpath "$out")
-    settings=(--set "data.train=$here/train.h5" --set "data.valid=$here/valid.h5" --set "data.tokenizer=$here/tokenizer"
-              --set "latents.path=$here/table")
-  fi
+  [ "$out" = "runs/nano/$model" ] || own_data
   tool elf-train --config "configs/models/$model.yaml" "${settings[@]}" --threads 1 --out "$out/run" --resume auto
 }
 
