@@ -1,11 +1,6 @@
 // The jobs of a sweep as child processes: so many at a time, each trained and then scored, whatever becomes
 // of the others.
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <map>
@@ -16,6 +11,7 @@
 #include "ablation.h"
 #include "child_process.h"
 #include "elf/base/error.h"
+#include "elf/base/file_lock.h"
 #include "elf/base/files.h"
 #include "elf/base/log.h"
 #include "elf/train/signals.h"
@@ -26,28 +22,6 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 enum class State { kWaiting, kRunning, kDone, kFailed };
-
-// One sweep works on a run at a time. The lock is inherited by the job's tools: when this process is killed,
-// it is free when they are gone as well.
-class RunLock {
- public:
-  explicit RunLock(const fs::path& file) {
-    fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd_ < 0) environment_error(file.string(), ": cannot be written");
-    held_ =
-        ::flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;  // a file system without locks: none
-  }
-  ~RunLock() { ::close(fd_); }
-  RunLock(const RunLock&) = delete;
-  RunLock& operator=(const RunLock&) = delete;
-
-  bool held() const { return held_; }
-  int descriptor() const { return fd_; }
-
- private:
-  int fd_ = -1;
-  bool held_ = false;
-};
 
 // The last lines of a log, from `offset` on, that say something.
 std::string last_words(const fs::path& log, uintmax_t offset) {
@@ -75,7 +49,9 @@ struct Running {
   Task* task;
   bool training;  // else scoring
   int64_t attempt;
-  std::unique_ptr<RunLock> lock;
+  // One sweep works on a run at a time. The job's tools inherit the lock: when this process is killed, it is
+  // free when they are gone as well.
+  std::unique_ptr<FileLock> lock;
   std::unique_ptr<ChildProcess> child;
   uintmax_t log_begin;
   Clock::time_point start;
@@ -139,8 +115,8 @@ class Runner {
         task.state = State::kDone;
         continue;
       }
-      auto lock = std::make_unique<RunLock>(task.sweep->out / "runs" / (job.id + ".lock"));
-      if (!lock->held()) {
+      auto lock = std::make_unique<FileLock>(task.sweep->out / "runs" / (job.id + ".lock"));
+      if (lock->held_elsewhere()) {
         if (!task.told) log_info(cat(task.name, ": waits for ", job.id, ", at work elsewhere"));
         task.told = true;
         continue;

@@ -26,6 +26,8 @@ File open_for_reading(const fs::path& path) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) usage_error(path.string(), ": no such file");
   if (fs::is_directory(path, ignored)) usage_error(path.string(), ": is a folder, expected a file");
+  if (fs::is_character_file(path, ignored) || fs::is_block_file(path, ignored))  // /dev/zero never ends
+    usage_error(path.string(), ": is a device, expected a file");
   File file(std::fopen(path.c_str(), "rb"));
   if (!file) environment_error(path.string(), ": cannot be read: ", std::strerror(errno));
   return file;

@@ -1,11 +1,6 @@
 #include "elf/train/run_folder.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
@@ -107,33 +102,28 @@ RunFolder::RunFolder(const RunPlan& plan, const ResumeChoice& resume) : path_(pl
   }
 }
 
-// The file stays, empty: were it removed, a process that has just opened it would lock what no other sees.
 RunFolder::~RunFolder() {
-  if (lock_ < 0) return;
-  if (::ftruncate(lock_, 0) != 0) log_warning(cat((path_ / "lock").string(), ": cannot be emptied"));
-  ::close(lock_);
+  try {
+    if (lock_) lock_->write("");
+  } catch (const Error& error) {
+    log_warning(error.what());
+  }
 }
 
-// The lock is the kernel's, so a process that was killed holds none; the text is for people.
 void RunFolder::lock() {
   const fs::path file = path_ / "lock";
-  lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (lock_ < 0) usage_error(path_.string(), ": the run folder cannot be written: ", std::strerror(errno));
-  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    const int code = errno;
-    if (code != EWOULDBLOCK) {
-      log_warning(cat(file.string(), ": this file system has no locks (", std::strerror(code),
-                      "); see to it that no other trainer works here"));
-      return;
-    }
-    ::close(lock_);
-    lock_ = -1;
+  auto lock = std::make_unique<FileLock>(file);
+  if (lock->held_elsewhere()) {
     usage_error(path_.string(), ": another trainer works here (", holder_of(file),
                 "); wait for it, end it, or give another --out");
   }
-  const std::string text = this_process() + "\n";
-  if (::ftruncate(lock_, 0) != 0 || ::write(lock_, text.data(), text.size()) < 0)
-    usage_error(file.string(), ": cannot be written: ", std::strerror(errno));
+  if (!lock->missing().empty()) {
+    log_warning(cat(file.string(), ": this file system has no locks (", lock->missing(),
+                    "); see to it that no other trainer works here"));
+    return;
+  }
+  lock->write(this_process() + "\n");
+  lock_ = std::move(lock);
 }
 
 void RunFolder::find_checkpoint(const ResumeChoice& resume) {

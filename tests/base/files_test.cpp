@@ -96,6 +96,7 @@ TEST_F(Files, ErrorsNameThePath) {
   const std::string none = (folder_ / "none").string();
   expect_error(ErrorKind::kUsage, none + ": no such file", [&] { read_file(none); });
   expect_error(ErrorKind::kUsage, folder_.string() + ": is a folder", [&] { read_file(folder_); });
+  expect_error(ErrorKind::kUsage, "/dev/zero: is a device", [&] { read_file("/dev/zero"); });  // never ends
   expect_error(ErrorKind::kUsage, none, [&] { digest_of_file(none); });
   const fs::path below = folder_ / "no" / "such" / "folder.txt";
   expect_error(ErrorKind::kUsage, below.string(), [&] { write_file(below, "x"); });  // no such folder

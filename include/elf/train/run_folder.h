@@ -2,9 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "elf/base/file_lock.h"
 #include "elf/train/run_plan.h"
 
 namespace elf {
@@ -41,7 +43,7 @@ class RunFolder {
 
   std::filesystem::path path_;
   std::optional<std::filesystem::path> checkpoint_;
-  int lock_ = -1;
+  std::unique_ptr<FileLock> lock_;
 };
 
 // Keys whose values differ and that matter for the result, as "optimizer.lr 0.001 -> 0.002". Paths, lengths
