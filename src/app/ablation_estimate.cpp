@@ -17,17 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// 1234567 -> "1.23 M"
-std::string short_number(double value) {
-  constexpr const char* kUnits[] = {"", " k", " M", " G", " T"};
-  size_t unit = 0;
-  while (value >= 1000 && unit + 1 < std::size(kUnits)) {
-    value /= 1000;
-    ++unit;
-  }
-  return fixed(value, unit == 0 ? 0 : value < 10 ? 2 : value < 100 ? 1 : 0) + kUnits[unit];
-}
-
 std::string flops_text(double value) {
   std::ostringstream text;
   text.precision(2);

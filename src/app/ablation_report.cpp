@@ -1,7 +1,6 @@
 #include "ablation_report.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <sstream>
 
@@ -10,6 +9,7 @@
 #include "elf/base/files.h"
 #include "elf/base/json.h"
 #include "elf/config/run_config.h"
+#include "elf/model/model_dir.h"
 #include "elf/model/weight_map.h"
 
 namespace elf::app {
@@ -54,16 +54,12 @@ std::map<std::string, RecordFigure> over_seeds(const std::vector<EvalRecord>& re
   if (records.size() == 1) return records.front().figures;
   std::map<std::string, RecordFigure> figures;
   if (records.empty()) return figures;
-  const auto count = static_cast<double>(records.size());
   for (const auto& [name, first] : records.front().figures) {
-    double sum = 0, squares = 0;
-    bool everywhere = true;
-    for (const EvalRecord& record : records) everywhere = everywhere && record.figures.contains(name);
-    if (!everywhere) continue;
-    for (const EvalRecord& record : records) sum += record.figures.at(name).mean;
-    const double mean = sum / count;
-    for (const EvalRecord& record : records) squares += std::pow(record.figures.at(name).mean - mean, 2);
-    figures[name] = {mean, std::sqrt(squares / (count - 1) / count)};
+    std::vector<double> values;
+    for (const EvalRecord& record : records) {
+      if (record.figures.contains(name)) values.push_back(record.figures.at(name).mean);
+    }
+    if (values.size() == records.size()) figures[name] = {mean_of(values), standard_error(values)};
   }
   return figures;
 }
@@ -129,7 +125,7 @@ ReportRun read_run_of(const fs::path& folder, const Json& job) {
   run.seed = job.at("seed");
   const fs::path path = folder / job.at("run").get<std::string>();
   if (fs::exists(path / "metrics.jsonl")) read_metrics(run, path / "metrics.jsonl");
-  if (!fs::exists(path / "config.yaml") || !fs::exists(path / "checkpoints" / "latest")) return run;
+  if (!fs::exists(path / "config.yaml") || latest_checkpoint(path).empty()) return run;
   const RunConfig config = load_run_config(path / "config.yaml");
   run.parameters = parameter_count(config.model);
   run.data = config.data.train;

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "eval_records.h"
+#include "eval_figures.h"
 
 namespace elf::app {
 
@@ -78,12 +78,6 @@ std::string report_html(const std::vector<SweepReport>& reports);
 // column.
 std::vector<std::vector<std::string>> report_table(const SweepReport& report);
 std::vector<std::vector<std::string>> runs_table(const SweepReport& report);
-
-// "Gen. PPL" of "ppl".
-std::string figure_title(const std::string& figure);
-double figure_factor(const std::string& figure);  // to the unit of the title: 100 for shares, else 1
-// "25.25 ± 0.31", with as many digits as the figure has in elf-eval table.
-std::string figure_text(const std::string& figure, const RecordFigure& value);
 
 // src/app/ablation_verdict.cpp
 ReportVerdict judge(const SweepReport& report, const std::string& better, const std::string& than);

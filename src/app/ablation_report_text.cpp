@@ -1,6 +1,5 @@
 // The report as tables: Markdown and CSV.
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "ablation.h"
@@ -10,36 +9,6 @@
 
 namespace elf::app {
 namespace {
-
-struct FigureName {
-  const char *figure, *title;
-  int digits;
-  double factor;
-};
-constexpr FigureName kFigures[] = {{"ppl", "Gen. PPL", 2, 1},
-                                   {"perplexity", "n-gram PPL", 2, 1},
-                                   {"entropy", "entropy", 2, 1},
-                                   {"corpus_entropy", "entropy of all words", 2, 1},
-                                   {"bleu", "BLEU", 2, 1},
-                                   {"bleu_published", "BLEU (lower case, effective order)", 2, 1},
-                                   {"rouge1", "R-1", 2, 1},
-                                   {"rouge2", "R-2", 2, 1},
-                                   {"rougeL", "R-L", 2, 1},
-                                   {"exact_match", "exact %", 1, 100},
-                                   {"character_error_rate", "CER %", 1, 100}};
-
-const FigureName* known(const std::string& figure) {
-  const auto found =
-      std::ranges::find_if(kFigures, [&](const FigureName& one) { return one.figure == figure; });
-  return found == std::end(kFigures) ? nullptr : found;
-}
-
-std::string big(double value) {
-  if (value <= 0) return "";
-  return value >= 1e9   ? fixed(value / 1e9, 2) + " G"
-         : value >= 1e6 ? fixed(value / 1e6, 2) + " M"
-                        : fixed(value, 0);
-}
 
 // "104.29 / 5.51", of the figures that the paper prints.
 std::string published_text(const SweepReport& report, const ReportPublished& row) {
@@ -87,26 +56,6 @@ void add_csv(std::string& csv, const SweepReport& report, const ReportPoint& poi
 
 }  // namespace
 
-std::string figure_title(const std::string& figure) {
-  const FigureName* name = known(figure);
-  return name == nullptr ? figure : name->title;
-}
-
-double figure_factor(const std::string& figure) {
-  const FigureName* name = known(figure);
-  return name == nullptr ? 1 : name->factor;
-}
-
-std::string figure_text(const std::string& figure, const RecordFigure& value) {
-  const FigureName* name = known(figure);
-  const int digits = name == nullptr ? 3 : name->digits;
-  const double factor = figure_factor(figure);
-  if (std::isnan(value.mean)) return "-";
-  std::string text = fixed(factor * value.mean, digits);
-  if (value.standard_error) text += " ± " + fixed(factor * *value.standard_error, digits);
-  return text;
-}
-
 std::vector<std::vector<std::string>> report_table(const SweepReport& report) {
   std::vector<std::string> shown = {report.figure};
   if (!report.variety.empty()) shown.push_back(report.variety);
@@ -145,9 +94,10 @@ std::vector<std::vector<std::string>> runs_table(const SweepReport& report) {
   std::vector<std::vector<std::string>> rows = {{"run", "seed", "parameters", "steps", "tokens seen",
                                                  "last loss", "held-out loss", "training", "about"}};
   for (const ReportRun& run : report.runs) {
+    const auto amount = [](double value) { return value > 0 ? short_number(value) : ""; };
     const auto last = [](const auto& curve) { return curve.empty() ? "" : fixed(curve.back().second, 4); };
-    rows.push_back({run.name, std::to_string(run.seed), big(static_cast<double>(run.parameters)),
-                    run.steps > 0 ? std::to_string(run.steps) : "", big(run.tokens), last(run.loss),
+    rows.push_back({run.name, std::to_string(run.seed), amount(static_cast<double>(run.parameters)),
+                    run.steps > 0 ? std::to_string(run.steps) : "", amount(run.tokens), last(run.loss),
                     last(run.valid_loss), run.seconds > 0 ? long_time(run.seconds) : "", run.about});
   }
   return rows;

@@ -129,6 +129,16 @@ std::string fixed(double value, int digits) {
   return buffer;
 }
 
+std::string short_number(double value) {
+  constexpr const char* kUnits[] = {"", " k", " M", " G", " T"};
+  size_t unit = 0;
+  while (value >= 1000 && unit + 1 < std::size(kUnits)) {
+    value /= 1000;
+    ++unit;
+  }
+  return fixed(value, unit == 0 ? 0 : value < 10 ? 2 : value < 100 ? 1 : 0) + kUnits[unit];
+}
+
 std::string percent(double share) {
   return fixed(100 * share, 1) + " %";
 }

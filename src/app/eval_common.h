@@ -65,6 +65,7 @@ void write_result(const std::string& output, const std::string& text);
 std::string aligned(const std::vector<std::vector<std::string>>& rows);
 
 std::string fixed(double value, int digits);
-std::string percent(double share);  // "12.3 %"
+std::string percent(double share);       // "12.3 %"
+std::string short_number(double value);  // "1.23 M", of 1,234,567
 
 }  // namespace elf::app

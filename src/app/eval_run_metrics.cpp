@@ -10,6 +10,7 @@
 #include "elf/metrics/edit_distance.h"
 #include "elf/metrics/rouge.h"
 #include "elf/metrics/ter.h"
+#include "eval_figures.h"
 
 namespace elf::app {
 namespace {
@@ -71,21 +72,6 @@ void add_gpt2(SampleScores& scores, const GenerationScores& found) {
   figures.emplace_back("rep4", found.gpt2.rep4);
   figures.emplace_back("mean_length", found.gpt2.mean_length);
   scores.degenerate = found.degenerate;
-}
-
-double mean_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
-// Of the mean; NaN for one value.
-double standard_error(const std::vector<double>& values) {
-  const auto count = static_cast<double>(values.size());
-  const double mean = mean_of(values);
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return std::sqrt(squares / (count - 1) / count);
 }
 
 // Every seed has the same figures.

@@ -75,7 +75,7 @@ TEST_F(Records, OfEveryCommandGoIntoOneTable) {
   ASSERT_EQ(table.code, 0) << table.err;
   for (const char* part :
        {"| record | samples |", " BLEU |", " chrF2 |", " TER |", " R-1 |", " exact % |", "| hyp.txt | 2 |",
-        "| verses sde-32-w3 | 10 x 2 |", " 24.10 ± 0.50 |", " 5.150 ± 0.500 |"})
+        "| verses sde-32-w3 | 10 x 2 |", " 24.10 ± 0.50 |", " 5.15 ± 0.50 |"})
     EXPECT_THAT(table.out, HasSubstr(part));
   arguments.push_back("--csv");
   EXPECT_THAT(eval(arguments).out, HasSubstr("record,samples,BLEU,BLEU lc,chrF2,TER,R-1"));
