@@ -122,8 +122,10 @@ void add_sample_options(CLI::App& app, SampleOptions& o) {
       ->check(CLI::IsMember({"text", "jsonl"}));
   app.add_option("--output", o.output, "File to write; without it standard output");
   app.add_flag("--resume", o.resume, "Go on with the interrupted --output F.jsonl (F.jsonl.partial)");
-  app.add_option("--trajectory", o.trajectory,
-                 "What every sample reads as at every step: .jsonl, or an .html page with a slider");
+  app.add_option(
+      "--trajectory", o.trajectory,
+      "What every sample reads as at every step: .jsonl, an .html page with a slider, or an .svg of the "
+      "first three");
   app.add_flag("--watch", o.watch, "Show the text condensing out of noise, in this terminal");
   app.add_option("--watch-delay", o.watch_delay, "Seconds that --watch shows a step for, at least")
       ->capture_default_str();
@@ -149,9 +151,9 @@ void check_sample_options(const SampleOptions& o) {
     if (!(value >= 0 && value <= 3600)) usage_error(name, ": found ", value, ", expected 0 to 3600 seconds");
   }
   parse_infill_method(o.infill_method, "--infill-method");
-  const std::string page = std::filesystem::path(o.trajectory).extension().string();
-  if (!o.trajectory.empty() && page != ".jsonl" && page != ".html")
-    usage_error("--trajectory ", o.trajectory, ": expected a name that ends in .jsonl or .html");
+  const std::string kind = std::filesystem::path(o.trajectory).extension().string();
+  if (!o.trajectory.empty() && kind != ".jsonl" && kind != ".html" && kind != ".svg")
+    usage_error("--trajectory ", o.trajectory, ": expected a name that ends in .jsonl, .html or .svg");
   const bool shown = !o.trajectory.empty() || o.watch;
   if (shown && !o.infill.empty())
     usage_error("--trajectory and --watch show samples from noise, not --infill");

@@ -14,6 +14,7 @@
 #include "resumable_writer.h"
 #include "sample_engine.h"
 #include "sampler_record.h"
+#include "trajectory_picture.h"
 #include "watch.h"
 
 namespace elf::app {
@@ -30,6 +31,7 @@ Json settings_of(const SampleOptions& o, const Model& model, const SamplingConfi
                    {"seed", c.seed},
                    {"first_index", o.first_index},
                    {"clean_up", o.clean_up}};
+  if (model.decoder) settings["decoder_hash"] = model.decoder_digest;
   if (o.source().empty()) return settings;
   settings["input_hash"] = o.source() == "-" ? Json(nullptr) : Json(digest_of_file(o.source()));
   settings["long_input"] = o.long_input;
@@ -67,7 +69,7 @@ Json provenance(const SampleOptions& o, const Model& model, const SamplingConfig
   return record;
 }
 
-// The first rank's outputs: the samples, and the trajectory as lines or as a page.
+// The first rank's outputs: the samples, and the trajectory as lines, page or picture.
 class Outputs {
  public:
   Outputs(const SampleOptions& o, const Model& model, const SweepPoint& point)
@@ -104,12 +106,11 @@ class Outputs {
     for (const std::string& line : made.lines) resumable_ ? resumable_->write(line) : lines_->write(line);
     resumable_ ? resumable_->flush() : lines_->flush();
     if (!trajectory_) return;
-    const bool page = options_.trajectory.ends_with(".html");
     for (const Json& step : made.steps) {
-      if (page) {
-        steps_.push_back(step);
-      } else {
+      if (options_.trajectory.ends_with(".jsonl")) {
         trajectory_->write(step.dump(-1, ' ', false, Json::error_handler_t::replace));
+      } else {
+        steps_.push_back(step);
       }
     }
   }
@@ -118,6 +119,7 @@ class Outputs {
     resumable_ ? resumable_->finish() : lines_->finish();
     if (!trajectory_) return;
     if (options_.trajectory.ends_with(".html")) trajectory_->write(trajectory_page(steps_, caption_));
+    if (options_.trajectory.ends_with(".svg")) trajectory_->write(trajectory_picture(steps_, caption_));
     trajectory_->finish();
   }
 

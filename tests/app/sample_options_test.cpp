@@ -70,7 +70,7 @@ TEST(SampleOptions, BadValuesNameTheirOption) {
   EXPECT_THAT(refusal({"--input", "a", "--infill", "b"}), HasSubstr("one of --num-samples"));
   EXPECT_THAT(refusal({"--num-samples", "4", "--num-candidates", "3"}), HasSubstr("--num-candidates"));
   EXPECT_THAT(refusal({"--num-samples", "4", "--resume"}), HasSubstr("--resume needs"));
-  EXPECT_THAT(refusal({"--num-samples", "4", "--trajectory", "a.txt"}), HasSubstr(".jsonl or .html"));
+  EXPECT_THAT(refusal({"--num-samples", "4", "--trajectory", "a.txt"}), HasSubstr(".jsonl, .html or .svg"));
   EXPECT_THAT(refusal({"--infill", "a", "--infill-method", "magic"}), HasSubstr("--infill-method"));
 }
 

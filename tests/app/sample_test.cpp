@@ -279,6 +279,14 @@ TEST_F(Sampling, TrajectoriesEndInTheSamples) {
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(steps[4 * i + 3].at("text"), samples[i].at("text"));
   must("elf-sample --model docs --num-samples 3 --trajectory steps.html");
   EXPECT_THAT(slurp(folder_ / "steps.html"), HasSubstr("\"text\":" + json(samples[1].at("text")).dump()));
+  must("elf-sample --model docs --num-samples 5 --trajectory steps.svg");
+  const std::string picture = slurp(folder_ / "steps.svg");
+  size_t tokens = 0, drawn = 0;
+  for (const json& step : steps) tokens += step.at("tokens").size();
+  for (size_t at = 0; (at = picture.find("<tspan", at)) != std::string::npos; ++at) ++drawn;
+  EXPECT_EQ(drawn, tokens);  // of the first three samples
+  EXPECT_THAT(picture, HasSubstr(">1.00</text>"));
+  EXPECT_THAT(picture, HasSubstr("docs, sde"));
   expect_refusal("elf-sample --model docs --num-samples 3 --watch", {"--watch", "terminal"});
 }
 
@@ -294,6 +302,7 @@ TEST_F(Sampling, IdsBeyondTheTokenizersRangeAreNoCrash) {
   for (const char* method : {"path", "reencode", "pin"})
     must(std::string("elf-sample --model wide --infill wide.txt --infill-method ") + method);
   must("elf-sample --model wide --num-samples 2 --trajectory wide.html");
+  must("elf-sample --model wide --num-samples 2 --trajectory wide.svg");
 }
 
 TEST_F(Sampling, InfillingKeepsWhatIsKnown) {
