@@ -4,6 +4,7 @@
 set(ELF_SANITIZER_ENVIRONMENT
   "ASAN_OPTIONS=detect_odr_violation=0"
   "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0"
+  "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp:ignore_noninstrumented_modules=1"
   "UBSAN_OPTIONS=print_stacktrace=1")
 
 # Flags of every own target. All targets that share the precompiled header need the very same flags.
@@ -18,6 +19,11 @@ function(elf_flags target)
   if(ELF_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${ELF_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined -fno-sanitize=vptr)
     target_link_options(${target} PRIVATE -fsanitize=${ELF_SANITIZE})
+  endif()
+  if(ELF_COVERAGE)
+    # Counters live in the mapped file: tools leave by _exit, and tests kill some.
+    target_compile_options(${target} PRIVATE -fprofile-instr-generate -fcoverage-mapping "SHELL:-mllvm -runtime-counter-relocation")
+    target_link_options(${target} PUBLIC -fprofile-instr-generate)
   endif()
   if(ELF_FUZZ)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
@@ -38,9 +44,10 @@ function(elf_tool name)
   install(TARGETS ${name} RUNTIME)
 endfunction()
 
-# elf_test(NAME LABEL unit|oracle|e2e [CORE] SOURCES a_test.cpp ...): one test program; CORE links the torch-free half only.
+# elf_test(NAME LABEL unit|oracle|e2e [CORE] SOURCES a_test.cpp ... [TOOLS elf-train ...]): one test program; CORE links the torch-free half
+# only; TOOLS: what it starts (tests/support/command.h).
 function(elf_test name)
-  cmake_parse_arguments(arg "CORE" "LABEL" "SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "CORE" "LABEL" "SOURCES;TOOLS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   elf_flags(${name})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
@@ -50,6 +57,10 @@ function(elf_test name)
   else()
     target_link_libraries(${name} PRIVATE elf GTest::gmock GTest::gtest GTest::gtest_main)
     target_precompile_headers(${name} REUSE_FROM elf)
+  endif()
+  if(arg_TOOLS)
+    target_compile_definitions(${name} PRIVATE ELF_TOOL_DIR="${PROJECT_BINARY_DIR}/bin")
+    add_dependencies(${name} ${arg_TOOLS})
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}")
