@@ -9,6 +9,7 @@
 #include "elf/base/files.h"
 #include "elf/base/json.h"
 #include "elf/model/flops.h"
+#include "elf/model/model_dir.h"
 #include "elf/train/run_plan.h"
 
 namespace elf::app {
@@ -159,10 +160,8 @@ Json published_json(const Published& p) {
 
 RunProgress progress_of(const fs::path& run) {
   std::error_code error;
-  const fs::path latest = run / "checkpoints" / "latest";
-  if (!fs::exists(latest, error)) return {};
-  std::string name = read_file(latest);
-  while (!name.empty() && name.back() == '\n') name.pop_back();
+  const std::string name = latest_checkpoint(run);
+  if (name.empty()) return {};
   const fs::path state = run / "checkpoints" / name / "state.json";
   if (!fs::exists(state, error)) return {};
   const Json json = parse_json<Json>(read_file(state));

@@ -1,8 +1,4 @@
 // elf-bench ablation: sweeps from their files to trained and scored runs, here or as jobs of Slurm.
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -12,7 +8,9 @@
 #include "ablation.h"
 #include "bench.h"
 #include "child_process.h"
+#include "elf/app/tools.h"
 #include "elf/base/error.h"
+#include "elf/base/file_lock.h"
 #include "elf/base/files.h"
 #include "elf/base/log.h"
 
@@ -20,7 +18,6 @@ namespace elf::app {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int kStoppedAfterSaving = 85;
 
 struct Options {
   std::vector<std::string> specs;
@@ -84,8 +81,7 @@ void prepare_data(const std::vector<Sweep>& sweeps, const fs::path& out) {
   }
   if (recipes.empty()) return;
   make_folder(out);
-  const int lock = ::open((out / "recipes.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  ::flock(lock, LOCK_EX);
+  const FileLock lock(out / "recipes.lock", FileLock::Wait::kUntilFree);
   for (const std::string& recipe : recipes) {
     log_info("preparing data: " + recipe);
     ChildOptions child;
@@ -94,7 +90,6 @@ void prepare_data(const std::vector<Sweep>& sweeps, const fs::path& out) {
       throw Error(code == 2 ? ErrorKind::kUsage : ErrorKind::kEnvironment,
                   cat(recipe, ": elf-prepare recipe ended with exit code ", code));
   }
-  ::close(lock);
 }
 
 int run_ablation(Options& o, const CommonOptions& common) {
@@ -149,15 +144,21 @@ void add_ablation_command(CLI::App& app, BenchCommands& commands) {
   command->add_option("--retries", o->sweep.retries, "Of a stage that failed for no fault of its input")
       ->check(CLI::Range(int64_t{0}, int64_t{1000}))
       ->capture_default_str();
-  command->add_flag("--dry-run", o->dry_run, "Print the arms, what they cost and what is done; run nothing");
-  command->add_flag("--json", o->json, "With --dry-run: one JSON object");
-  command->add_flag("--measure", o->estimate.measure,
-                    "With --dry-run: time a few steps of the first arm for the estimate");
+  CLI::Option* dry_run = command->add_flag("--dry-run", o->dry_run,
+                                           "Print the arms, what they cost and what is done; run nothing");
+  command->add_flag("--json", o->json, "With --dry-run: one JSON object")->needs(dry_run);
+  command
+      ->add_flag("--measure", o->estimate.measure,
+                 "With --dry-run: time a few steps of the first arm for the estimate")
+      ->needs(dry_run);
   command->add_option("--rate", o->estimate.rate, "With --dry-run: FLOP/s of the machine, for the estimate")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--emit", o->emit, "slurm: write a script for each job and submit.sh; run nothing")
-      ->check(CLI::IsMember({"slurm"}));
-  command->add_option("--slurm", o->slurm, "Options for the scripts: \"--gpus=8 --time=2-00:00\"");
+      ->check(CLI::PositiveNumber)
+      ->needs(dry_run);
+  CLI::Option* emit =
+      command->add_option("--emit", o->emit, "slurm: write a script for each job and submit.sh; run nothing")
+          ->check(CLI::IsMember({"slurm"}));
+  command->add_option("--slurm", o->slurm, "Options for the scripts: \"--gpus=8 --time=2-00:00\"")
+      ->needs(emit);
   command->add_flag("--resume", o->resume, "Go on with what is there; always so");
   with_examples(
       *command,

@@ -145,6 +145,7 @@ OrderedJson record_of(const Options& o, const Model& model, const Task& task, co
             {"weights", model.weights_kind},
             {"weights_file", model.weights_file.string()},
             {"weights_hash", model.weights_digest},
+            {"decoder_hash", model.decoder ? OrderedJson(model.decoder_digest) : OrderedJson()},
             {"tokenizer_hash", model.tokenizer->hash()},
             {"latents_hash", model.codec->digest()}}},
           {"sampler", sampler_json(config, model.config.flow)},

@@ -5,6 +5,7 @@
 #include "elf/base/manifest.h"
 #include "elf/config/run_config.h"
 #include "elf/model/gpt2.h"
+#include "elf/model/model_dir.h"
 #include "elf/model/t5.h"
 #include "elf/model/token_table.h"
 #include "elf/model/weight_map.h"
@@ -65,10 +66,8 @@ void add_checkpoint(const fs::path& folder, Json& object) {
 
 void fill_run(const fs::path& run, Json& object) {
   object["config"] = config_fields(load_run_config(run / "config.yaml"));
-  std::string name;
+  const std::string name = latest_checkpoint(run);
   std::error_code error;
-  if (fs::exists(run / "checkpoints" / "latest", error)) name = read_file(run / "checkpoints" / "latest");
-  while (!name.empty() && name.back() == '\n') name.pop_back();
   std::vector<std::string> checkpoints;
   for (const auto& entry : fs::directory_iterator(run / "checkpoints", error)) {
     if (entry.is_directory()) checkpoints.push_back(entry.path().filename().string());

@@ -29,8 +29,6 @@ constexpr const char* kExamples =
     "Stop with Ctrl-C (saves, exit code 85); the same command goes on where it stopped. See "
     "docs/TRAINING.md.\n";
 
-constexpr int kStoppedAfterSaving = 85;
-
 struct Options {
   CommonOptions common;
   std::string config, out, resume = "auto";

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "child_process.h"
+#include "elf/app/tools.h"
 #include "elf/base/error.h"
 #include "elf/base/files.h"
 #include "elf/base/log.h"
@@ -18,7 +19,6 @@ namespace fs = std::filesystem;
 using json = nlohmann::json;
 namespace {
 
-constexpr int kStoppedAfterSaving = 85;
 // Numbers of starts that no launcher reaches: the children of each phase meet under keys of their own.
 constexpr int64_t kFirstStart = 1000000;
 

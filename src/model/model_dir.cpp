@@ -30,16 +30,14 @@ struct Place {
 // The newest whole checkpoint of a run, by its pointer or, failing that, by number.
 fs::path checkpoint_of_run(const fs::path& run) {
   const fs::path folder = run / "checkpoints";
-  std::error_code error;
-  if (fs::exists(folder / "latest", error)) {
-    std::string name = read_file(folder / "latest");
-    while (!name.empty() && name.back() == '\n') name.pop_back();
+  if (const std::string name = latest_checkpoint(run); !name.empty()) {
     const std::string problem = manifest_problem(folder / name);
     if (problem.empty()) return folder / name;
     usage_error((folder / name).string(), " (named by `latest`) cannot be used: ", problem,
                 "; name another checkpoint of ", folder.string());
   }
   std::string candidates;
+  std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error))
     candidates += " " + entry.path().filename().string();
   usage_error(
@@ -214,6 +212,7 @@ Model load_model(const fs::path& path, at::Device device, Weights weights) {
     model.two_stage = std::make_unique<TwoStageDenoiser>(*model.network, *decoder.network,
                                                          Model::network_traits(decoder.config).self_cond);
     model.decoder = std::move(decoder.network);
+    model.decoder_digest = decoder.weights_digest;
   }
   return model;
 }
@@ -238,6 +237,15 @@ LoadedNetwork load_decoder(const RunConfig& config, const LatentCodec& codec, at
 
 TensorMap load_weights(const fs::path& path, Weights weights) {
   return read_weights(wanted_file(find_model(path), path, weights));
+}
+
+std::string latest_checkpoint(const fs::path& run) {
+  const fs::path pointer = run / "checkpoints" / "latest";
+  std::error_code error;
+  if (!fs::exists(pointer, error)) return "";
+  std::string name = read_file(pointer);
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  return name;
 }
 
 StoredModel read_stored_model(const fs::path& path) {

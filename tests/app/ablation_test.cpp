@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "elf/base/error.h"
 #include "support/tool_test.h"
 
 namespace elf {
@@ -73,6 +74,9 @@ TEST_F(Ablations, ADryRunListsArmsAndCostsAndMakesNothing) {
   EXPECT_THAT(text, HasSubstr("to do"));
   EXPECT_THAT(must("elf-bench ablation two.yaml --out dry --dry-run --measure").out,
               HasSubstr("(measured now)"));
+  for (const char* option : {"--json", "--measure", "--rate 1e9"})
+    expect_refusal(cat("elf-bench ablation two.yaml --out dry ", option), {"requires --dry-run"});
+  expect_refusal("elf-bench ablation two.yaml --out dry --slurm --gpus=8", {"requires --emit"});
   EXPECT_FALSE(fs::exists(folder_ / "dry"));
 }
 

@@ -104,7 +104,11 @@ TEST_F(Knobs, ASeparateDecoder) {
   expect_works("denoiser", "--set flow.decoder_prob=0 --set latents.decoder=decoder");
   // The run folder holds its own copy of the decoder.
   fs::rename(folder_ / "decoder", folder_ / "elsewhere");
-  must("elf-sample --model denoiser --num-samples 2");
+  must("elf-sample --model denoiser --num-samples 2 --output two.txt");
+  const json record = json::parse(slurp(folder_ / "two.txt.json"));
+  EXPECT_EQ(record.at("decoder_hash").get<std::string>().size(),
+            record.at("weights_hash").get<std::string>().size());
+  EXPECT_NE(record.at("decoder_hash"), record.at("weights_hash"));
   // It is part of what is handed on.
   const std::string texts = must("elf-sample --model denoiser --num-samples 5 --seed 3").out;
   must("elf-convert export denoiser --out handed-on");

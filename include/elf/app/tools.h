@@ -1,8 +1,10 @@
 // The command-line tools as functions: each parses its arguments, wires objects and returns the exit code
-// (0 done, 2 bad input, 3 numerical failure, 85 stopped by a signal after saving, other: environment).
+// (0 done, 2 bad input, 3 numerical failure, kStoppedAfterSaving: by a signal, other: environment).
 #pragma once
 
 namespace elf::app {
+
+constexpr int kStoppedAfterSaving = 85;
 
 int prepare(int argc, char** argv);
 int train(int argc, char** argv);

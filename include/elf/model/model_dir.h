@@ -39,6 +39,7 @@ struct Model : LoadedNetwork {
   std::unique_ptr<LatentCodec> codec;
 
   std::unique_ptr<ElfNet> decoder;              // latents.decoder; null: the network decodes by itself
+  std::string decoder_digest;                   // of its weights; "": none
   std::unique_ptr<TwoStageDenoiser> two_stage;  // both as one
   // What samples: the network, or the two.
   Denoiser& denoiser() const {
@@ -65,6 +66,10 @@ LoadedNetwork load_decoder(const RunConfig& config, const LatentCodec& codec, at
 
 // The weights alone, float32 on the CPU. Throws Error (usage) as load_network.
 TensorMap load_weights(const std::filesystem::path& path, Weights weights = Weights::kEma);
+
+// The name of the checkpoint that a run's `checkpoints/latest` points to; "" where there is none. Nothing is
+// verified.
+std::string latest_checkpoint(const std::filesystem::path& run);
 
 // All weights of a run's newest checkpoint, a checkpoint or a model directory, float32 on the CPU.
 struct StoredModel {
