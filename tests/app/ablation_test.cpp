@@ -76,7 +76,7 @@ TEST_F(Ablations, ADryRunListsArmsAndCostsAndMakesNothing) {
               HasSubstr("(measured now)"));
   for (const char* option : {"--json", "--measure", "--rate 1e9"})
     expect_refusal(cat("elf-bench ablation two.yaml --out dry ", option), {"requires --dry-run"});
-  expect_refusal("elf-bench ablation two.yaml --out dry --slurm --gpus=8", {"requires --emit"});
+  expect_refusal("elf-bench ablation two.yaml --out dry --slurm=--gpus=8", {"requires --emit"});
   EXPECT_FALSE(fs::exists(folder_ / "dry"));
 }
 
