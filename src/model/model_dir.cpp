@@ -189,7 +189,7 @@ LoadedNetwork load_network(const fs::path& path, at::Device device, Weights weig
 }
 
 Model load_model(const fs::path& path, at::Device device, Weights weights) {
-  Model model{load_network(path, device, weights), {}, {}, {}, {}};
+  Model model{load_network(path, device, weights), {}, {}, {}, {}, {}};
   const DataConfig& data = model.config.data;
   const LatentsConfig& latents = model.config.latents;
   if (data.tokenizer.empty() || !has_latents(latents)) {
