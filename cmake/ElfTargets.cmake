@@ -44,6 +44,19 @@ function(elf_tool name)
   install(TARGETS ${name} RUNTIME)
 endfunction()
 
+# elf_cuda_plugin(NAME SOURCE): lib<NAME>.so, which alone needs libtorch_cuda; programs load it when they use a CUDA device (base/plugin.h).
+function(elf_cuda_plugin name source)
+  add_library(${name} MODULE ${source})
+  elf_flags(${name})
+  target_compile_features(${name} PRIVATE cxx_std_20)
+  target_compile_options(${name} PRIVATE -Wno-unused-parameter -Wno-sign-compare)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  target_include_directories(${name} SYSTEM PRIVATE ${CudaRuntime_INCLUDE_DIR})
+  target_link_libraries(${name} PRIVATE LibTorch::LibTorch ${LibTorch_LIBRARY_DIR}/libtorch_cuda.so ${LibTorch_LIBRARY_DIR}/libc10_cuda.so)
+  set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()
+
 # elf_test(NAME LABEL unit|oracle|e2e [CORE] SOURCES a_test.cpp ... [TOOLS elf-train ...]): one test program; CORE links the torch-free half
 # only; TOOLS: what it starts (tests/support/command.h).
 function(elf_test name)
@@ -57,6 +70,7 @@ function(elf_test name)
   else()
     target_link_libraries(${name} PRIVATE elf GTest::gmock GTest::gtest GTest::gtest_main)
     target_precompile_headers(${name} REUSE_FROM elf)
+    set_target_properties(${name} PROPERTIES BUILD_RPATH ${PROJECT_BINARY_DIR}/bin)  # plugins
   endif()
   if(arg_TOOLS)
     target_compile_definitions(${name} PRIVATE ELF_TOOL_DIR="${PROJECT_BINARY_DIR}/bin")

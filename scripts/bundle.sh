@@ -48,6 +48,11 @@ while read -r name path; do
   strip --strip-unneeded "$fresh/lib/$name" 2>/dev/null || true
 done <<< "$needed"
 
+# What programs load when they use a GPU.
+for plugin in "$build"/bin/libelf_*.so; do
+  [ ! -e "$plugin" ] || strip --strip-unneeded -o "$fresh/lib/$(basename "$plugin")" "$plugin"
+done
+
 # ICU's data are mostly names of languages, regions, currencies and time zones in every language, and collations: 26 of
 # 31 MB that no tool reads. Where ICU's own tools are there, they are taken out.
 slim_icu() {

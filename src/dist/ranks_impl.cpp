@@ -4,18 +4,17 @@
 
 #include <ATen/ATen.h>
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "elf/base/error.h"
 #include "elf/base/log.h"
+#include "elf/base/plugin.h"
 
 namespace elf {
 namespace {
@@ -225,24 +224,14 @@ c10::intrusive_ptr<c10d::Backend> make_nccl(const c10::intrusive_ptr<c10d::Store
                                             milliseconds timeout) {
   using Make = void (*)(const c10::intrusive_ptr<c10d::Store>&, int, int, milliseconds,
                         c10::intrusive_ptr<c10d::Backend>&);
-  // Beside the program, in the lib folder next to it, or where the loader looks.
-  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  void* library = nullptr;
-  for (const auto& path : {folder / "libelf_nccl.so", folder / "../lib/libelf_nccl.so",
-                           std::filesystem::path("libelf_nccl.so")}) {
-    if (library == nullptr) library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  }
-  const auto make = library == nullptr ? nullptr : reinterpret_cast<Make>(::dlsym(library, "elf_make_nccl"));
-  if (make == nullptr) {
+  const PluginFunction found = plugin_function("libelf_nccl.so", "elf_make_nccl");
+  if (found.address == nullptr) {
     environment_error(
-        "several ranks on CUDA devices need libelf_nccl.so beside the program or on "
-        "LD_LIBRARY_PATH (",
-        ::dlerror(),
-        "); it is built where the headers of NCCL and CUDA "
-        "are found");
+        "several ranks on CUDA devices need libelf_nccl.so beside the program or on LD_LIBRARY_PATH (",
+        found.failure, "); it is built where the headers of NCCL and CUDA are found");
   }
   c10::intrusive_ptr<c10d::Backend> backend;
-  make(store, rank, size, timeout, backend);
+  reinterpret_cast<Make>(found.address)(store, rank, size, timeout, backend);
   return backend;
 }
 
