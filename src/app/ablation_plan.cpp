@@ -44,7 +44,8 @@ constexpr const char* kNeutral[] = {"train.out",
                                     "sampling.cfg",
                                     "sampling.time_schedule",
                                     "sampling.seed",
-                                    "sampling.batch_size"};
+                                    "sampling.batch_size",
+                                    "sampling.cuda_graph"};
 
 // The first eight digits of a digest are enough to tell a few hundred runs apart.
 std::string short_digest(const std::string& text) {

@@ -18,6 +18,7 @@
 #include "elf/model/weight_map.h"
 #include "elf/optim/lr_schedule.h"
 #include "elf/sample/decode.h"
+#include "elf/sample/replayed_denoiser.h"
 #include "elf/tensor/random.h"
 #include "elf/train/run_plan.h"
 #include "elf/train/train_step.h"
@@ -210,7 +211,11 @@ class TrainingRounds {
 class SamplingRounds {
  public:
   SamplingRounds(const Options& o, const RunPlan& plan, at::Device device)
-      : config_(plan.config), device_(device), batch_(o.batch), network_(config_.model, device) {
+      : config_(plan.config),
+        device_(device),
+        batch_(o.batch),
+        network_(config_.model, device),
+        replayed_(network_, config_.sampling, make_recorder(device)) {
     initialise(network_);
     network_.set_bfloat16_blocks(o.precision == "bf16");
     const int64_t condition = config_.data.max_input_length, length = config_.data.max_length;
@@ -221,7 +226,7 @@ class SamplingRounds {
   }
 
   RoundWork operator()(int64_t round) {
-    const SamplerModel model{network_, Model::network_traits(config_), config_.flow.denoiser_noise_scale,
+    const SamplerModel model{replayed_, Model::network_traits(config_), config_.flow.denoiser_noise_scale,
                              config_.flow.t_eps};
     const int64_t length = config_.data.max_length;
     const SamplerDraws draws = draw_sampler(config_.sampling, sample_range(round * batch_, batch_), length,
@@ -240,6 +245,7 @@ class SamplingRounds {
   at::Device device_;
   int64_t batch_;
   ElfNet network_;
+  ReplayedDenoiser replayed_;
   SampleConditions conditions_;
 };
 

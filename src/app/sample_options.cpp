@@ -109,6 +109,8 @@ void add_sample_options(CLI::App& app, SampleOptions& o) {
       "--batch-size", o.batch_size,
       "Rows at a time; without it as many as memory holds, at most the model's sampling.batch_size. "
       "The result does not depend on it");
+  app.add_flag("--no-graph", o.no_graph,
+               "CUDA: launch every kernel of every step; without it network calls are recorded and replayed");
   app.add_option("--max-wait", o.max_wait,
                  "Input from a pipe: seconds that a line waits for others to share its batch")
       ->capture_default_str();
@@ -213,6 +215,7 @@ std::string SweepPoint::file(const std::string& output) const {
 
 std::vector<SweepPoint> sweep_points(const SamplingConfig& of_model, const SampleOptions& options) {
   SweepPoint base{of_model, {}};
+  if (options.no_graph) base.config.cuda_graph = false;
   // Times first: --steps beside --times is a contradiction, not a question of order.
   if (options.settings.contains("times") && options.settings.contains("steps"))
     usage_error("--times already says how many steps there are; leave --steps out");

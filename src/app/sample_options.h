@@ -23,7 +23,7 @@ struct SampleOptions {
   std::optional<int64_t> num_samples, batch_size;
   int64_t first_index = 0, num_candidates = 1, free_gap = 8;
   double max_wait = 0.1, watch_delay = 0.1;
-  bool clean_up = false, watch = false, resume = false;
+  bool clean_up = false, watch = false, resume = false, no_graph = false;
   // Sampler settings as typed, by the option's name without dashes: "steps" -> "32".
   std::map<std::string, std::string> settings;
   std::vector<std::string> sweep;  // "sc-cfg=1,2,3"

@@ -230,6 +230,8 @@ void fields(V& v, SamplingConfig& c) {
   v("seed", c.seed, at_least(0), "sample i depends on (model, settings, seed, i) only");
   v("batch_size", c.batch_size, between(1, kMostRows),
     "rows at a time, at most; the result does not depend on it");
+  v("cuda_graph", c.cuda_graph, any(),
+    "on CUDA a network call is recorded once and replayed at every step: the same result, sooner");
 }
 
 template <class V>

@@ -13,7 +13,12 @@ namespace elf {
 
 Generator::Generator(const SamplerModel& model, LatentCodec* codec, const GeneratorShape& shape,
                      const SamplingConfig& config, at::Device device)
-    : model_(model), codec_(codec), shape_(shape), config_(config), device_(device) {
+    : network_(model.network, config, make_recorder(device)),
+      model_{network_, model.traits, model.noise_scale, model.t_eps},
+      codec_(codec),
+      shape_(shape),
+      config_(config),
+      device_(device) {
   if (shape.max_input_length >= shape.length) {
     usage_error("max_input_length ", shape.max_input_length, " leaves no room for an output in max_length ",
                 shape.length);

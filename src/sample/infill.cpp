@@ -93,7 +93,13 @@ InfilledText read_row(const InfillText& text, const std::vector<int64_t>& length
 
 Infiller::Infiller(const SamplerModel& model, LatentCodec& codec, const GeneratorShape& shape,
                    const SamplingConfig& config, const InfillSettings& settings, at::Device device)
-    : model_(model), codec_(codec), shape_(shape), config_(config), settings_(settings), device_(device) {
+    : network_(model.network, config, make_recorder(device)),
+      model_{network_, model.traits, model.noise_scale, model.t_eps},
+      codec_(codec),
+      shape_(shape),
+      config_(config),
+      settings_(settings),
+      device_(device) {
   if (shape.max_input_length > 0) return;
   config_.cfg = 1.0;  // known text is no condition: there is no prediction without it to guide away from
   config_.cfg_schedule.clear();

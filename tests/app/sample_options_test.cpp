@@ -51,6 +51,8 @@ TEST(SampleOptions, SettingsGoOverTheModels) {
   EXPECT_EQ(scheduled.cfg_schedule, "");
   EXPECT_EQ(scheduled.cfg, 2.0);
   EXPECT_EQ(config_of({"--times", "0.1,0.5"}).steps, 3);
+  EXPECT_TRUE(config_of({"--num-samples", "1"}).cuda_graph);
+  EXPECT_FALSE(config_of({"--num-samples", "1", "--no-graph"}).cuda_graph);
 }
 
 TEST(SampleOptions, BadValuesNameTheirOption) {

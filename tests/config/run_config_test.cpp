@@ -223,7 +223,8 @@ TEST(ToYaml, RoundTripWithEveryKeyChanged) {
                 .p_mean = 0,
                 .p_std = 1,
                 .seed = 5,
-                .batch_size = 1};
+                .batch_size = 1,
+                .cuda_graph = false};
   const std::string yaml = to_yaml(c);
   EXPECT_TRUE(parse(yaml) == c) << yaml;
 
@@ -240,7 +241,7 @@ TEST(ToYaml, RoundTripWithEveryKeyChanged) {
 TEST(FlatFields, AreDottedAndInOrder) {
   const auto pairs = flat_fields(RunConfig{});
   EXPECT_EQ(pairs.front(), (std::pair<std::string, std::string>{"model.preset", ""}));
-  EXPECT_EQ(pairs.back(), (std::pair<std::string, std::string>{"sampling.batch_size", "64"}));
+  EXPECT_EQ(pairs.back(), (std::pair<std::string, std::string>{"sampling.cuda_graph", "true"}));
   EXPECT_THAT(pairs, ::testing::Contains(std::pair<std::string, std::string>{"flow.t_eps", "0.05"}));
   EXPECT_THAT(pairs, ::testing::Contains(std::pair<std::string, std::string>{"flow.pad_token", "pad"}));
 }

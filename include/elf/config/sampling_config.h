@@ -34,6 +34,7 @@ struct SamplingConfig {
   double p_std = 0.8;
   uint64_t seed = 0;
   int64_t batch_size = 64;  // rows at a time, at most; the result does not depend on it
+  bool cuda_graph = true;  // on CUDA a network call is recorded once and replayed; nor does it depend on this
 
   bool operator==(const SamplingConfig&) const = default;
 };

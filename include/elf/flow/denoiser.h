@@ -40,7 +40,8 @@ class Denoiser {
   // in pieces, gives them no gradient.
   virtual std::vector<at::Tensor> decode_weights() const { return {}; }
 
-  at::Tensor x_hat(const DenoiserInput& input) {
+  // [B, L, D]: the prediction of x as one call, which a decorator may make in another way.
+  virtual at::Tensor x_hat(const DenoiserInput& input) {
     return x_from_output(denoise_head(features(input)), input.z, input.t);
   }
   at::Tensor logits(const DenoiserInput& input) { return decode_head(features(input)); }

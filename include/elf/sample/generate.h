@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "elf/model/latent_codec.h"
+#include "elf/sample/replayed_denoiser.h"
 #include "elf/sample/sampler.h"
 
 namespace elf {
@@ -35,7 +36,8 @@ using GeneratorObserver = std::function<void(const GeneratorStep&)>;
 
 class Generator {
  public:
-  // `codec` encodes the conditions; may be null when max_input_length is 0. Both outlive the generator.
+  // `codec` encodes the conditions; may be null when max_input_length is 0. Network and codec outlive the
+  // generator. On a CUDA device the network's calls are replayed (config.cuda_graph).
   Generator(const SamplerModel& model, LatentCodec* codec, const GeneratorShape& shape,
             const SamplingConfig& config, at::Device device = at::kCPU);
 
@@ -54,7 +56,8 @@ class Generator {
   GeneratorStep read(const at::Tensor& latents, const std::vector<int64_t>& condition_lengths,
                      bool certainty);
 
-  SamplerModel model_;
+  ReplayedDenoiser network_;
+  SamplerModel model_;  // of network_
   LatentCodec* codec_;
   GeneratorShape shape_;
   SamplingConfig config_;

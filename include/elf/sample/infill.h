@@ -67,7 +67,8 @@ class Infiller {
   at::Tensor sample(const Layout& layout, const std::vector<int64_t>& samples);
   std::vector<double> score(const Layout& layout, const at::Tensor& ids, const std::vector<int64_t>& samples);
 
-  SamplerModel model_;
+  ReplayedDenoiser network_;
+  SamplerModel model_;  // of network_
   LatentCodec& codec_;
   GeneratorShape shape_;
   SamplingConfig config_;
