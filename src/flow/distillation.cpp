@@ -65,14 +65,17 @@ Noised add_noise(const NetworkTraits& traits, const ObjectiveInput& input, const
   return n;
 }
 
+at::Tensor places_where(const at::Tensor& mask) {
+  return mask.flatten().nonzero().reshape({-1});
+}
+
 at::Tensor rows_of(const at::Tensor& all, const at::Tensor& rows) {
   return all.defined() ? all.index_select(0, rows) : all;
 }
 
 // The student's self-condition half: in denoise rows with the coin the teacher's prediction from an empty
 // half.
-void self_condition(Denoiser& teacher, Noised& n, const at::Tensor& coin) {
-  const at::Tensor rows = coin.logical_and(n.decode.logical_not()).nonzero().reshape({-1});
+void self_condition(Denoiser& teacher, Noised& n, const at::Tensor& rows) {
   if (rows.numel() == 0) return;
   DenoiserInput empty;
   empty.z = rows_of(n.z, rows);
@@ -156,25 +159,24 @@ Loss distillation_objective(Denoiser& student, Denoiser& teacher, const NetworkT
   check(input, draws, round);
   Noised n = add_noise(traits, input, draws, round, config);
   const int64_t batch = n.x.size(0), length = n.x.size(1);
-  const at::Tensor denoise_rows = n.decode.logical_not().nonzero().reshape({-1});
+  // Rows and positions are counted before the first forward: counting waits for the device.
+  const at::Tensor denoise_row = n.decode.logical_not(), denoise_rows = places_where(denoise_row);
+  const at::Tensor coin_rows =
+      places_where(draws.self_cond.lt(config.self_cond_prob).logical_and(denoise_row));
+  const at::Tensor mask = loss_mask(input, config.pad_token);
+  const at::Tensor denoise_at = places_where(mask.logical_and(denoise_row.unsqueeze(1)));
+  const at::Tensor decode_at = places_where(mask.logical_and(n.decode.unsqueeze(1)));
   at::Tensor target;  // [B, L, D], zero in decode rows
   {
     const at::NoGradGuard no_grad;
-    if (traits.self_cond) self_condition(teacher, n, draws.self_cond.lt(config.self_cond_prob));
+    if (traits.self_cond) self_condition(teacher, n, coin_rows);
     target = at::zeros_like(n.x);
     if (denoise_rows.numel() > 0)
       target = target.index_copy(0, denoise_rows, targets(teacher, n, denoise_rows, draws, round, config));
   }
   const at::Tensor features = student.features(n.input);
-
-  const at::Tensor mask = loss_mask(input, config.pad_token), decode = n.decode.unsqueeze(1);
   const at::Tensor weight =
       (mask.to(at::kFloat) / mask.sum(1, true).clamp_min(1)).flatten();  // [B L]: row means
-  const auto positions_where = [](const at::Tensor& where) {
-    return where.flatten().nonzero().reshape({-1});
-  };
-  const at::Tensor denoise_at = positions_where(mask.logical_and(decode.logical_not()));
-  const at::Tensor decode_at = positions_where(mask.logical_and(decode));
   const std::vector<at::Tensor> chosen = features.reshape({batch * length, features.size(-1)})
                                              .index_select(0, at::cat({denoise_at, decode_at}))
                                              .split_with_sizes({denoise_at.numel(), decode_at.numel()});

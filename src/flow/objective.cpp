@@ -124,6 +124,11 @@ Loss objective(Denoiser& network, const NetworkTraits& traits, const ObjectiveIn
                const StepDraws& draws, const FlowConfig& config, double positions) {
   check_objective(input, draws);
   Noised n = add_noise(traits, input, draws, config);
+  // Rows and positions are counted before the first forward: counting waits for the device.
+  const at::Tensor mask = loss_mask(input, config.pad_token), decode = n.decode.unsqueeze(1);
+  const at::Tensor denoise_at = positions_where(mask.logical_and(decode.logical_not()));
+  const at::Tensor decode_at = positions_where(mask.logical_and(decode));
+  const int64_t denoise_count = denoise_at.numel(), decode_count = decode_at.numel();
   at::Tensor coin_row, x_c;  // [B] bool; [B, L, D] predictions for the guidance target, with dropout only
   bool guided = false;
   if (traits.self_cond) {
@@ -139,11 +144,6 @@ Loss objective(Denoiser& network, const NetworkTraits& traits, const ObjectiveIn
     }
   }
   const at::Tensor features = network.features(n.input);
-
-  const at::Tensor mask = loss_mask(input, config.pad_token), decode = n.decode.unsqueeze(1);
-  const at::Tensor denoise_at = positions_where(mask.logical_and(decode.logical_not()));
-  const at::Tensor decode_at = positions_where(mask.logical_and(decode));
-  const int64_t denoise_count = denoise_at.numel(), decode_count = decode_at.numel();
   const std::vector<at::Tensor> chosen = features.reshape({-1, features.size(-1)})
                                              .index_select(0, at::cat({denoise_at, decode_at}))
                                              .split_with_sizes({denoise_count, decode_count});

@@ -72,11 +72,12 @@ Loss DistillationObjective::loss(const Batch& host_batch, int64_t step, double w
   const at::Device device = network_.parameters().front().tensor.device();
   if (config_.model.dropout > 0)
     network_.set_dropout(nn::DropoutKey{config_.train.seed, step, host_batch.samples});
+  // Drawn before anything is copied, which waits for the device.
+  const StepDraws host_draws =
+      draw_distillation_step(config_.flow, round_, {host_batch.length(), config_.model.latent_dim},
+                             config_.train.seed, step, host_batch.samples);
   const Batch batch = to(host_batch, device);
-  const StepDraws draws =
-      to(draw_distillation_step(config_.flow, round_, {host_batch.length(), config_.model.latent_dim},
-                                config_.train.seed, step, host_batch.samples),
-         device);
+  const StepDraws draws = to(host_draws, device);
   const ObjectiveInput input{encode_batch(codec_, batch, draws.label_drop), batch.ids, batch.valid_mask,
                              batch.cond_mask};
   return distillation_objective(network_, *teacher_.network, Model::network_traits(config_), input, draws,

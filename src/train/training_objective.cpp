@@ -45,8 +45,10 @@ Loss FlowObjective::loss(const Batch& host_batch, int64_t step, double whole) {
   if (config_.model.dropout > 0)
     network_.set_dropout(nn::DropoutKey{config_.train.seed, step, host_batch.samples});
   codec_.bind(network_.unembedding());  // validation may have bound the averages
+  // Drawn before anything is copied, which waits for the device: it may still be busy with the step before.
+  const StepDraws host_draws = in_phase("data", [&] { return draws_(host_batch, step); });
   const Batch batch = to(host_batch, device);
-  const StepDraws draws = in_phase("data", [&] { return to(draws_(host_batch, step), device); });
+  const StepDraws draws = to(host_draws, device);
   const at::Tensor latents =
       in_phase("encoder", [&] { return encode_batch(codec_, batch, draws.label_drop); });
   const ObjectiveInput input{latents, batch.ids, batch.valid_mask, batch.cond_mask};

@@ -6,8 +6,8 @@
 
 namespace elf {
 
-// Inputs whose mode is 1 everywhere go to the decoder, all others to the denoiser; a batch of both modes is
-// refused. Both must outlive it.
+// Inputs with a mode go to the decoder, those without to the denoiser. The mode must be 1 everywhere; it is
+// looked at on the CPU only, for elsewhere that would wait for the device. Both must outlive it.
 class TwoStageDenoiser final : public Denoiser {
  public:
   // `decoder_self_cond`: the decoder was trained with a self-condition half.
