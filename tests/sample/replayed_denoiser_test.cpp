@@ -18,26 +18,30 @@ using test::RecorderCalls;
 
 constexpr int64_t kLength = 16, kWidth = 32;
 
-// Without SC-CFG tokens, so that both guidances stand in the batch and the first step's is smaller.
+// Without SC-CFG tokens. Guided: both guidances stand in the batch, and the first step's is smaller.
+// Unguided: what the network gives is the step's prediction itself.
 struct Walker {
+  bool guided;
   at::Device device;
   ElfNet network{test::tiny_config("nocfg"), device};
   SamplingConfig config;
 
-  explicit Walker(SamplerKind kind, at::Device where = at::kCPU) : device(where) {
+  Walker(SamplerKind kind, bool guide, at::Device where = at::kCPU) : guided(guide), device(where) {
     network.load(test::tiny_weights("nocfg"));
     config.sampler = kind;
     config.steps = 5;
-    config.self_cond_cfg = 2.0;
+    config.self_cond_cfg = guided ? 2.0 : 1.0;
     config.cfg = 1.5;
   }
 
   // States and predictions of all steps, looked at when the walk is over.
   std::vector<at::Tensor> walk(Denoiser& denoiser, int64_t first, int64_t rows) const {
     const std::vector<int64_t> samples = sample_range(first, rows);
-    const SampleConditions conditions{
-        .latents = normal({3, Purpose::kTable}, samples, {kLength, kWidth}).to(device),
-        .mask = at::arange(kLength).lt(4).expand({rows, kLength}).contiguous().to(device)};
+    SampleConditions conditions;
+    if (guided) {
+      conditions.latents = normal({3, Purpose::kTable}, samples, {kLength, kWidth}).to(device);
+      conditions.mask = at::arange(kLength).lt(4).expand({rows, kLength}).contiguous().to(device);
+    }
     std::vector<at::Tensor> seen;
     const SamplerModel model{denoiser, {.self_cond = true, .cfg_tokens = false, .dropout = false}, 2.0, 0.05};
     sample_latents(model, config, draw_sampler(config, samples, kLength, kWidth, device), conditions,
@@ -57,24 +61,29 @@ struct Walker {
   }
 };
 
-class ReplayedWalk : public ::testing::TestWithParam<SamplerKind> {};
+class ReplayedWalk : public ::testing::TestWithParam<std::tuple<SamplerKind, bool>> {
+ protected:
+  const SamplerKind kind_ = std::get<0>(GetParam());
+  const bool guided_ = std::get<1>(GetParam());
+  // Two numbers of rows; with guidance each has a small first step and larger ones.
+  const int64_t shapes_ = guided_ ? 4 : 2;
+};
 
 TEST_P(ReplayedWalk, IsThePlainOne) {
-  Walker walker(GetParam());
+  Walker walker(kind_, guided_);
   RecorderCalls calls;
   ReplayedDenoiser replayed(walker.network, walker.config, std::make_unique<CpuRecorder>(calls));
   walker.expect_same_walks(replayed);
-  // Two numbers of rows, each with a small first step and larger ones.
-  EXPECT_EQ(calls.recordings, 4);
-  const int64_t forwards_of_a_walk = GetParam() == SamplerKind::kHeun ? 9 : 5;
-  EXPECT_EQ(calls.replays, 5 * forwards_of_a_walk - 4);
+  EXPECT_EQ(calls.recordings, shapes_);
+  const int64_t forwards_of_a_walk = kind_ == SamplerKind::kHeun ? 9 : 5;
+  EXPECT_EQ(calls.replays, 5 * forwards_of_a_walk - shapes_);
 }
 
 TEST_P(ReplayedWalk, IsThePlainOneOnCuda) {
   const at::Device device = parse_device("auto");
   if (!device.is_cuda()) GTEST_SKIP() << "no CUDA device";
   for (const bool bfloat16 : {false, true}) {
-    Walker walker(GetParam(), device);
+    Walker walker(kind_, guided_, device);
     walker.network.set_bfloat16_blocks(bfloat16);
     // The recorder counts, so that a plain walk is not taken for a replayed one.
     class Counting final : public Recorder {
@@ -94,23 +103,24 @@ TEST_P(ReplayedWalk, IsThePlainOneOnCuda) {
     int64_t recordings = 0;
     ReplayedDenoiser replayed(walker.network, walker.config, std::make_unique<Counting>(device, recordings));
     walker.expect_same_walks(replayed);
-    EXPECT_EQ(recordings, 4);
+    EXPECT_EQ(recordings, shapes_);
     {
       const at::NoGradGuard no_grad;  // new weights in the old places
       for (const ParamRef& parameter : walker.network.parameters()) at::Tensor(parameter.tensor).mul_(0.9);
     }
     walker.expect_same_walks(replayed);
-    EXPECT_EQ(recordings, 4);
+    EXPECT_EQ(recordings, shapes_);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Samplers, ReplayedWalk,
-                         ::testing::Values(SamplerKind::kSde, SamplerKind::kOde, SamplerKind::kHeun,
-                                           SamplerKind::kMultistep));
+                         ::testing::Combine(::testing::Values(SamplerKind::kSde, SamplerKind::kOde,
+                                                              SamplerKind::kHeun, SamplerKind::kMultistep),
+                                            ::testing::Bool()));
 
 TEST(ReplayedDenoiser, PassesOnWhatIsNotAPrediction) {
   const at::NoGradGuard no_grad;
-  Walker walker(SamplerKind::kOde);
+  Walker walker(SamplerKind::kOde, /*guide=*/true);
   RecorderCalls calls;
   ReplayedDenoiser replayed(walker.network, walker.config, std::make_unique<CpuRecorder>(calls));
   DenoiserInput input;
@@ -124,7 +134,7 @@ TEST(ReplayedDenoiser, PassesOnWhatIsNotAPrediction) {
 }
 
 TEST(ReplayedDenoiser, TheConfigurationTurnsItOff) {
-  Walker walker(SamplerKind::kOde);
+  Walker walker(SamplerKind::kOde, /*guide=*/true);
   walker.config.cuda_graph = false;
   RecorderCalls calls;
   ReplayedDenoiser plain(walker.network, walker.config, std::make_unique<CpuRecorder>(calls));
