@@ -268,7 +268,8 @@ void print(const Json& j) {
 void run_speed(const Options& o, const CommonOptions& common) {
   const Launch launch = read_launch();
   const at::Device device = device_of_process(common.device_name, launch.local_rank);
-  if (launch.size > 1 && o.what != "train") usage_error("elf-bench speed sample is for one process; ", launch.size, " were started");
+  if (launch.size > 1 && o.what != "train")
+    usage_error("elf-bench speed sample is for one process; ", launch.size, " were started");
   Ranks ranks(launch, device, "elf-bench speed", {});
   if (o.condition >= o.length)
     usage_error("--condition ", o.condition, " leaves nothing of --length ", o.length);

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "elf/tensor/device.h"
 #include "elf/tensor/random.h"
 
 namespace elf {
@@ -58,7 +59,7 @@ StepDraws to(const StepDraws& draws, at::Device device) {
   for (at::Tensor* tensor :
        {&moved.time, &moved.eps, &moved.decoder_row, &moved.p_normal, &moved.decoder_eps, &moved.self_cond,
         &moved.w, &moved.label_drop, &moved.decoder_mask, &moved.substeps}) {
-    if (tensor->defined()) *tensor = tensor->to(device);
+    *tensor = upload(*tensor, device);
   }
   return moved;
 }

@@ -11,6 +11,7 @@
 #include "elf/flow/interpolant.h"
 #include "elf/flow/solver.h"
 #include "elf/flow/times.h"
+#include "elf/tensor/device.h"
 #include "elf/tensor/random.h"
 
 namespace elf {
@@ -165,7 +166,8 @@ class Stepper {
 SamplerDraws draw_sampler(const SamplingConfig& config, const std::vector<int64_t>& samples, int64_t length,
                           int64_t latent_dim, at::Device device) {
   const auto draw = [=, seed = config.seed](Purpose purpose, int64_t step) {
-    return normal({seed, purpose, static_cast<uint64_t>(step)}, samples, {length, latent_dim}).to(device);
+    return upload(normal({seed, purpose, static_cast<uint64_t>(step)}, samples, {length, latent_dim}),
+                  device);
   };
   return {draw_time_grid(config), draw(Purpose::kSampleNoise, 0),
           [draw](int64_t step) { return draw(Purpose::kSampleStep, step); }};

@@ -66,6 +66,12 @@ void set_threads(int count) {
   if (count > 0) at::set_num_threads(count);
 }
 
+at::Tensor upload(const at::Tensor& host, at::Device device) {
+  if (!host.defined() || !device.is_cuda()) return host;
+  // The allocator of pinned memory keeps it until the copy is done.
+  return host.pin_memory().to(device, /*non_blocking=*/true);
+}
+
 void synchronize(at::Device device) {
   if (device.is_cuda()) at::detail::getCUDAHooks().deviceSynchronize(device.index());
 }

@@ -5,15 +5,16 @@
 #include "elf/base/phases.h"
 #include "elf/data/masks.h"
 #include "elf/model/model_dir.h"
+#include "elf/tensor/device.h"
 #include "elf/train/distillation_objective.h"
 
 namespace elf {
 
 Batch to(const Batch& batch, at::Device device) {
   Batch moved = batch;
-  moved.ids = batch.ids.to(device);
-  moved.valid_mask = batch.valid_mask.to(device);
-  moved.cond_mask = batch.cond_mask.to(device);
+  moved.ids = upload(batch.ids, device);
+  moved.valid_mask = upload(batch.valid_mask, device);
+  moved.cond_mask = upload(batch.cond_mask, device);
   return moved;
 }
 
