@@ -8,6 +8,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 torch_version=2.11.0
+cuda_headers=("nvidia-cuda-crt==13.0.*" "nvidia-cuda-cccl==13.0.*")  # the rest of them comes with torch
+wheels="torch==$torch_version ${cuda_headers[*]}"
 packages=(
   clang lld ninja-build cmake git ca-certificates python3 python3-venv
   libsentencepiece-dev libyaml-cpp-dev libspdlog-dev libfmt-dev libcli11-dev libhdf5-dev nlohmann-json3-dev
@@ -50,7 +52,7 @@ fi
 if [ -n "${LIBTORCH:-}" ]; then
   [ -e "$LIBTORCH/lib/libtorch_cpu.so" ] || { say "LIBTORCH=$LIBTORCH holds no lib/libtorch_cpu.so; it must name what holds include/ and lib/" >&2; exit 2; }
   say "LibTorch: $LIBTORCH (from the environment)"
-elif [ "$(cat .venv/torch-version 2>/dev/null)" = "$torch_version" ]; then
+elif [ "$(cat .venv/wheels 2>/dev/null)" = "$wheels" ]; then
   say "LibTorch: torch $torch_version in .venv"
 else
   free_mib=$(df -Pm . | awk 'NR == 2 { print $4 }')
@@ -61,8 +63,8 @@ else
     fail "python3 -m venv failed; is the package python3-venv of this python3 installed?"
   quiet=(-q)
   [ ! -t 1 ] || quiet=()
-  .venv/bin/python3 -m pip install "${quiet[@]}" --disable-pip-version-check --no-input "torch==$torch_version" ||
-    fail "pip could not install torch==$torch_version; run this again, or give LIBTORCH=DIR"
-  printf '%s\n' "$torch_version" > .venv/torch-version
+  .venv/bin/python3 -m pip install "${quiet[@]}" --disable-pip-version-check --no-input "torch==$torch_version" "${cuda_headers[@]}" ||
+    fail "pip could not install $wheels; run this again, or give LIBTORCH=DIR"
+  printf '%s\n' "$wheels" > .venv/wheels
 fi
 say "done"
