@@ -144,7 +144,7 @@ show_shipped() {
   local phrase
   printf '\n%sFirst, two small models that come with the project%s (data/models; what they can do and what not stands in their README.md)\n\n' "$bold" "$plain"
   say "  German to English phrases: echo 'guten Morgen' | elf-sample --model data/models/nano-de-en --input -"
-  translate 'guten Tag' 'guten Morgen' 'der Hund' 'in Verbindung bleiben' 'eine Rolle spielen' 'keine Ahnung haben'
+  translate 'guten Tag' 'guten Morgen' 'ich liebe dich' 'einen Brief schreiben' 'eine Entscheidung treffen' 'der Einsatz von Gewalt'
   if [ -t 0 ] && [ -t 1 ]; then
     say "  Your own: a German phrase of up to six words; an empty line, or 20 seconds without one, goes on."
     while printf '    > ' && read -r -t 20 phrase && [ -n "$phrase" ]; do translate "$phrase"; done

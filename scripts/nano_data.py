@@ -22,9 +22,9 @@ WORD = r"[a-zäöüßéèà'-]+"
 
 
 LONGEST_PHRASE = 6  # words
-GERMAN_WORDS, ENGLISH_WORDS = 7000, 6000
+GERMAN_WORDS, ENGLISH_WORDS = 3000, 2500
 LITERAL = 0.1  # least probability, in IBM model 1, of a word given one of the other side
-PHRASES_HELD_OUT_ONE_IN = 20
+PHRASES_HELD_OUT_ONE_IN = 12
 
 
 def without_remarks(text):

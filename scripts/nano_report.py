@@ -5,7 +5,7 @@ import pathlib
 
 from demo_report import columns, percent, read_json, read_lines, table
 
-PAIRS = {"sde": "translated", "unguided": "the same without guidance", "copy": "copying the German", "nearest": "the nearest training pair",
+PAIRS = {"sde": "translated", "eight": "the one of eight that agrees best", "unguided": "the same without guidance", "copy": "copying the German", "nearest": "the nearest training pair",
          "words": "word by word (IBM model 1, bigrams)", "learned": "training pairs, as many"}
 VERSES = {"sde": "generated", "sde16": "the same in 16 steps", "ode": "the same by ODE", "valid": "real, held out",
             "shuffled": "the same, words shuffled", "trigrams": "drawn from a trigram model"}

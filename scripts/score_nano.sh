@@ -44,6 +44,7 @@ make_phrases() {
   count=$(wc -l < "$out/text/valid.src")
   for side in src tgt; do some_lines "$count" "$out/text/train.$side" > "$out/texts/train.$side"; done
   tool elf-sample --model "$model" --input "$out/text/valid.src" --seed 1 --output "$out/texts/sde.txt"
+  tool elf-sample --model "$model" --input "$out/text/valid.src" --seed 1 --num-candidates 8 --output "$out/texts/eight.txt"
   tool elf-sample --model "$model" --input "$out/text/valid.src" --seed 1 --cfg 1 --output "$out/texts/unguided.txt"
   tool elf-sample --model "$model" --input "$out/texts/train.src" --seed 1 --output "$out/texts/learned.txt"
   cp "$out/text/valid.src" "$out/texts/copy.txt"
@@ -53,7 +54,7 @@ make_phrases() {
 
 score_phrases() {
   local text reference
-  for text in sde unguided learned copy nearest words; do
+  for text in sde eight unguided learned copy nearest words; do
     reference=$out/text/valid.tgt
     [ "$text" != learned ] || reference=$out/texts/train.tgt
     tool elf-eval bleu --metrics bleu,chrf --hyp "$out/texts/$text.txt" --ref "$reference" --json > "$out/scores/$text.bleu.json"

@@ -7,7 +7,7 @@
 #   --bin DIR   use the tools in DIR; install and build nothing
 #   --install   and put the model into data/models/NAME, where its card stays
 #
-# Half an hour on a core of its own. Ctrl-C saves, the same command goes on from there; on one machine the weights are the same bit for bit
+# About an hour for nano-de-en and half of that for nano-verses, on a core of its own. Ctrl-C saves, the same command goes on from there; on one machine the weights are the same bit for bit
 # every time, stopped or not. scripts/score_nano.sh gives the figures of the model's card.
 set -euo pipefail
 
