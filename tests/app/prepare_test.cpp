@@ -278,13 +278,14 @@ TEST(ElfPrepare, TakesThePublishersArchives) {
   write_words(folder, 500);
   train_words(folder);
   const std::string corpora = "C='" ELF_TEST_DIR "/../scripts/corpora.py'; ";
-  const Outcome owt =
-      shell(folder,
-            corpora +
-                "mkdir o && printf 'w1 w2\n\nw3\n' > 1.txt && printf 'w4\n' > 2.txt && printf ' \n' > 3.txt "
-                "&& tar cJf o/a_data.xz 1.txt && tar cJf o/b_data.xz 2.txt 3.txt && tar cf owt.tar o && "
-                "python3 $C openwebtext owt.tar | $P corpus --input - --field text --tokenizer tok "
-                "--max-length 8 --out owt.h5");
+  const Outcome owt = shell(
+      folder,
+      corpora +
+          "mkdir o && printf 'w1 w2\n\nw3\n' > 1.txt && printf 'w4\n' > 2.txt && printf ' \n' > 3.txt "
+          "&& python3 -m tarfile -c a.txz 1.txt && python3 -m tarfile -c b.txz 2.txt 3.txt "  // tar wants xz
+          "&& mv a.txz o/a_data.xz && mv b.txz o/b_data.xz && tar cf owt.tar o && "
+          "python3 $C openwebtext owt.tar | $P corpus --input - --field text --tokenizer tok "
+          "--max-length 8 --out owt.h5");
   ASSERT_EQ(owt.code, 0) << owt.err;
   const Dataset documents = Dataset::open(folder / "owt.h5");
   const auto tokenizer = SentencePieceTokenizer::load(folder / "tok");
