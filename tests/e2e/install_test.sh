@@ -13,7 +13,7 @@ cmake --install "$build" --prefix "$scratch/prefix" > "$scratch/install.log"
 [ -e "$scratch/prefix/share/elf/configs/nano-verses.yaml" ] || fail "the configurations were not installed"
 ! grep -rl --include='*.cmake' "$source/\(include\|src\|cmake\)" "$scratch/prefix" || fail "the package points back into the source folder"
 
-cmake -S "$source/examples/generate" -B "$scratch/build" -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Release \
+cmake -G Ninja -S "$source/examples/generate" -B "$scratch/build" -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_PREFIX_PATH="$scratch/prefix"
 cmake --build "$scratch/build"
 
