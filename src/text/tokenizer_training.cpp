@@ -136,7 +136,10 @@ TrainedTokenizer train_tokenizer(const TokenizerTraining& training) {
     const size_t end = message.rfind("] ");
     usage_error("a ", training.model_type, " tokenizer cannot be trained with ", training.vocab_size,
                 " pieces on ", texts.size(),
-                " records: ", end == std::string::npos ? message : message.substr(end + 2));
+                " records: ", end == std::string::npos ? message : message.substr(end + 2),
+                message.find("too high") == std::string::npos
+                    ? ""
+                    : " Or give --soft-vocab-limit, which takes as many as there are.");
   }
   return {SentencePieceTokenizer::from_bytes(model, training.extra_ids, "the trained model"), counts};
 }

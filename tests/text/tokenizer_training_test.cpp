@@ -98,7 +98,8 @@ TEST(TokenizerTraining, SaysWhatIsWrong) {
   const auto message = [&](const TokenizerTraining& training) {
     return usage_message([&] { train_tokenizer(training); });
   };
-  EXPECT_THAT(message({.source = {.files = {file}}, .vocab_size = 500}), HasSubstr("500"));
+  EXPECT_THAT(message({.source = {.files = {file}}, .vocab_size = 500}),
+              ::testing::AllOf(HasSubstr("500"), HasSubstr("--soft-vocab-limit")));
   EXPECT_THAT(message({.source = {.files = {file}}, .vocab_size = 4, .model_type = "bpe"}), HasSubstr("4"));
   EXPECT_THAT(message({.source = {.files = {empty}}, .vocab_size = 10}), HasSubstr("no text"));
   EXPECT_THAT(message({.source = {.files = {file}}, .vocab_size = 10, .model_type = "bp"}),
