@@ -56,7 +56,7 @@ ELF_INLINE float fast_exp(float x) {
   constexpr float kLog2E = 1.44269504f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
   constexpr float kRounder = 12582912.0f;  // 1.5 * 2^23: adding it leaves no room for a fraction
   x = std::min(std::max(x, -87.0f), 88.0f);
-  const float n = (x * kLog2E + kRounder) - kRounder;
+  const float rounded = x * kLog2E + kRounder, n = rounded - kRounder;
   const float r = (x - n * kLn2High) - n * kLn2Low;
   float p = 1.9875691500e-4f;
   p = p * r + 1.3981999507e-3f;
@@ -65,7 +65,10 @@ ELF_INLINE float fast_exp(float x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
-  return p * std::bit_cast<float>((static_cast<int32_t>(n) + 127) << 23);
+  // The last bits of `rounded` are n as an integer. Converting n would be undefined where x is no number; so
+  // p says it.
+  const uint32_t exponent = std::bit_cast<uint32_t>(rounded) - std::bit_cast<uint32_t>(kRounder) + 127u;
+  return p * std::bit_cast<float>(exponent << 23);
 }
 
 ELF_INLINE float inverse_rms(const float* x, int64_t count, double eps) {

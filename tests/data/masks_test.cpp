@@ -8,7 +8,8 @@ namespace elf {
 namespace {
 
 TEST(EncoderMask, EqualsTheCollatorsInEveryCase) {
-  for (const auto& [name, description] : test::golden_json("loss/loss.json").items()) {
+  const auto cases = test::golden_json("loss/loss.json");
+  for (const auto& [name, description] : cases.items()) {
     const TensorMap in = read_safetensors(test::golden("loss/" + name + ".safetensors"));
     const at::Tensor valid = in.at("in/attention_mask").to(at::kBool);
     const at::Tensor cond = in.at("in/cond_mask").to(at::kBool);
