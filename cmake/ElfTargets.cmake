@@ -23,7 +23,7 @@ function(elf_flags target)
   if(ELF_COVERAGE)
     # Counters live in the mapped file: tools leave by _exit, and tests kill some.
     target_compile_options(${target} PRIVATE -fprofile-instr-generate -fcoverage-mapping "SHELL:-mllvm -runtime-counter-relocation")
-    target_link_options(${target} PUBLIC -fprofile-instr-generate)
+    target_link_options(${target} PRIVATE -fprofile-instr-generate)
   endif()
   if(ELF_FUZZ)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)

@@ -8,13 +8,13 @@
 #include <cstring>
 #include <utility>
 
-#include "elf/base/error.h"
+#include "elf/base/files.h"
 
 namespace elf {
 
 FileLock::FileLock(std::filesystem::path file, Wait wait) : file_(std::move(file)) {
   descriptor_ = ::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) environment_error(file_.string(), ": cannot be written: ", std::strerror(errno));
+  if (descriptor_ < 0) path_error(file_, "cannot be written", {errno, std::generic_category()});
   const int how = LOCK_EX | (wait == Wait::kNo ? LOCK_NB : 0);
   int failed = 0;
   do failed = ::flock(descriptor_, how);
@@ -31,7 +31,7 @@ FileLock::~FileLock() {
 void FileLock::write(const std::string& text) {
   const auto size = static_cast<ssize_t>(text.size());
   if (::ftruncate(descriptor_, 0) != 0 || ::pwrite(descriptor_, text.data(), text.size(), 0) != size)
-    environment_error(file_.string(), ": cannot be written: ", std::strerror(errno));
+    path_error(file_, "cannot be written", {errno, std::generic_category()});
 }
 
 }  // namespace elf

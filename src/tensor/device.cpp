@@ -67,7 +67,8 @@ void set_threads(int count) {
 }
 
 at::Tensor upload(const at::Tensor& host, at::Device device) {
-  if (!host.defined() || !device.is_cuda()) return host;
+  if (!host.defined()) return host;
+  if (!host.is_cpu() || !device.is_cuda()) return host.to(device);
   // The allocator of pinned memory keeps it until the copy is done.
   return host.pin_memory().to(device, /*non_blocking=*/true);
 }

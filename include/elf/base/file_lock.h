@@ -13,7 +13,8 @@ class FileLock {
  public:
   enum class Wait { kNo, kUntilFree };
 
-  // Makes the file when it is missing. Throws Error (environment) when it cannot be opened for writing.
+  // Makes the file when it is missing. Throws Error as path_error (base/files.h) when it cannot be
+  // opened for writing.
   explicit FileLock(std::filesystem::path file, Wait wait = Wait::kNo);
   ~FileLock();
   FileLock(const FileLock&) = delete;
@@ -23,7 +24,7 @@ class FileLock {
   bool held_elsewhere() const { return held_elsewhere_; }
   const std::string& missing() const { return missing_; }
 
-  // Replaces what the file says, for people; the holder's. Throws Error (environment).
+  // Replaces what the file says, for people; the holder's. Throws Error as path_error.
   void write(const std::string& text);
   int descriptor() const { return descriptor_; }
 

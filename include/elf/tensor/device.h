@@ -21,8 +21,8 @@ at::Device device_of_process(const std::string& name, int64_t local_rank);
 // Threads of one operation; 0 = as many as there are cores. Call before the first tensor operation.
 void set_threads(int count);
 
-// `host` (on the CPU) on `device`: itself on the CPU; to CUDA by way of pinned memory, in the order of the
-// current stream and without waiting for it. An undefined tensor stays undefined.
+// `host` on `device`: itself where it is there already; from the CPU to CUDA by way of pinned memory, in the
+// order of the current stream and without waiting for it. An undefined tensor stays undefined.
 at::Tensor upload(const at::Tensor& host, at::Device device);
 
 // Waits until the device has done what it was given; nothing on the CPU.
