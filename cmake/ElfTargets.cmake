@@ -73,8 +73,9 @@ function(elf_test name)
     set_target_properties(${name} PROPERTIES BUILD_RPATH ${PROJECT_BINARY_DIR}/bin)  # plugins
   endif()
   if(arg_TOOLS)
-    target_compile_definitions(${name} PRIVATE ELF_TOOL_DIR="${PROJECT_BINARY_DIR}/bin")
-    add_dependencies(${name} ${arg_TOOLS})
+    target_compile_definitions(${name} PRIVATE ELF_TOOL_DIR="${PROJECT_BINARY_DIR}/bin"
+                               ELF_KILL_AT_WRITE_LIBRARY="$<TARGET_FILE:kill_at_write>")
+    add_dependencies(${name} ${arg_TOOLS} kill_at_write)
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}")

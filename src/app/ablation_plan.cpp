@@ -10,6 +10,7 @@
 #include "elf/base/json.h"
 #include "elf/model/flops.h"
 #include "elf/model/model_dir.h"
+#include "elf/sample/sampler.h"
 #include "elf/train/run_plan.h"
 
 namespace elf::app {
@@ -101,8 +102,7 @@ Job make_job(const Sweep& sweep, const TrainArm& arm, uint64_t seed) {
 double sampling_flops(const RunConfig& config, const JobSetting& setting) {
   const SamplingConfig& s = setting.setting.config;
   const RowFlops row = forward_flops(config.model, config.data.max_length, config.flow.self_cond_prob > 0);
-  const auto steps = static_cast<double>(s.steps);
-  const double calls = s.sampler == SamplerKind::kHeun ? 2 * steps - 1 : steps;
+  const auto calls = static_cast<double>(network_calls(s));
   const double rows = s.cfg != 1 && config.data.max_input_length > 0 ? 2 : 1;
   return rows * calls * (row.trunk + row.denoise_head) + row.trunk + row.decode_head;
 }

@@ -19,6 +19,13 @@ std::string version_text() {
              ", CUDA ", ELF_LIBTORCH_CUDA);
 }
 
+// What was printed is at its place, or it is said: `... > file` on a full disk.
+void flush_output() {
+  std::cout.flush();
+  if (std::fflush(stdout) != 0 || !std::cout || std::ferror(stdout) != 0)
+    environment_error("standard output: writing failed; is the disk full?");
+}
+
 }  // namespace
 
 void add_common_options(CLI::App& app, CoreOptions& options) {
@@ -50,6 +57,7 @@ int run_core(CLI::App& app, const CoreOptions& options, int argc, char** argv,
     set_log_level(parse_log_level(options.log_level));
     if (const std::string problem = empty_output(app); !problem.empty()) usage_error(problem);
     body();
+    flush_output();
     return 0;
   } catch (const Error& error) {
     log_error(error.what());

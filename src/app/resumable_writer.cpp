@@ -30,8 +30,9 @@ ResumableWriter::ResumableWriter(std::string path, Json settings, bool resume)
   if (resume) {
     take_over(fs::exists(partial_) ? partial_ : path_, settings);
   } else if (fs::exists(partial_)) {
-    log_warning(partial_ +
-                ": what an interrupted run left there is written over; --resume would go on with it");
+    log_warning(partial_ + ": what an interrupted run left there is removed; --resume would go on with it");
+    std::error_code error;
+    if (!fs::remove(partial_, error)) environment_error(partial_, ": cannot be removed: ", error.message());
   }
   write_file(partial_ + ".json", Json{{"settings", settings}}.dump(2) + "\n");
 }
@@ -45,7 +46,9 @@ ResumableWriter::~ResumableWriter() {
 
 void ResumableWriter::take_over(const std::string& file, const Json& settings) {
   if (!fs::exists(file)) return;
-  const Json theirs = settings_in(file + ".json");
+  Json theirs = settings_in(file + ".json");
+  if (theirs.is_null())
+    theirs = settings_in(partial_ + ".json");  // stopped between the two names of finish()
   if (theirs.is_null()) {
     log_warning(
         cat(file, ": nothing beside it says what it was made with; going on as if with these settings"));
@@ -97,12 +100,15 @@ void ResumableWriter::finish() {
   if (!stream_.is_open()) open();
   flush();
   stream_.close();
+  if (!stream_) environment_error(partial_, ": closing failed; is the disk full?");
   sync_to_disk(partial_);
+  // Whenever this ends, no records stand beside the settings of others.
   std::error_code error;
+  fs::remove(path_ + ".json", error);
   fs::rename(partial_, path_, error);
   if (error) environment_error(path_, ": cannot get its name from ", partial_, ": ", error.message());
+  fs::rename(partial_ + ".json", path_ + ".json", error);
   sync_to_disk(fs::absolute(path_).parent_path());
-  fs::remove(partial_ + ".json", error);
   finished_ = true;
 }
 

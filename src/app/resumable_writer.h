@@ -9,7 +9,7 @@
 
 namespace elf::app {
 
-// Lines go to F.partial, and F.partial.json says what they were made with; finish() gives the file its name.
+// Lines go to F.partial, and F.partial.json says what they were made with; finish() gives both their names.
 class ResumableWriter {
  public:
   // `settings`: all that the records depend on. With `resume` the whole records of F.partial (or else of F)

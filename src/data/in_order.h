@@ -2,11 +2,13 @@
 // number.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -25,7 +27,11 @@ class InOrder {
   InOrder(int threads, Read read, Work work, Use use)
       : most_ahead_(2 * static_cast<uint64_t>(threads) + 2), read_(read), work_(work), use_(use) {
     std::vector<std::thread> others;
-    for (int t = 1; t < threads; ++t) others.emplace_back([this] { run(); });
+    others.reserve(static_cast<size_t>(std::max(threads, 1)));
+    try {
+      for (int t = 1; t < threads; ++t) others.emplace_back([this] { run(); });
+    } catch (const std::system_error&) {  // a limit on processes: those that are there do it all
+    }
     run();
     for (std::thread& thread : others) thread.join();
     if (failure_) std::rethrow_exception(failure_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 
 #include "elf/base/error.h"
 #include "faults.h"
@@ -32,7 +33,11 @@ std::vector<Batch> BatchFeed::next(int64_t step) {
   std::vector<Batch> batches = ahead_.valid() && ahead_step_ == step ? ahead_.get() : read(step);
   waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   ahead_step_ = step + 1;
-  ahead_ = std::async(std::launch::async, [this, step] { return read(step + 1); });
+  try {
+    ahead_ = std::async(std::launch::async, [this, step] { return read(step + 1); });
+  } catch (const std::system_error&) {  // a limit on processes: the next call reads
+    ahead_ = {};
+  }
   return batches;
 }
 

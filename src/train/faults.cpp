@@ -79,7 +79,8 @@ void fault_point(std::string_view place, int64_t step) {
   if (const auto seconds = fault_at("sleep_" + name, step))
     std::this_thread::sleep_for(std::chrono::duration<double>(*seconds));
   if (fault_at("throw_" + name, step)) environment_error("a fault was asked for in ", name);
-  if (fault_at("kill_" + name, step)) ::kill(::getpid(), SIGKILL);
+  if (const auto signal = fault_at("kill_" + name, step))
+    ::kill(::getpid(), *signal > 0 ? static_cast<int>(*signal) : SIGKILL);
 }
 
 Loss spoilt(const Loss& loss) {

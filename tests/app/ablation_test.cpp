@@ -123,12 +123,15 @@ TEST_F(Ablations, SeedsAreRunsOfTheirOwnAndMayBeChosen) {
 
 // Killed where it cannot be noticed; the same command ends where an undisturbed one does.
 TEST_F(Ablations, AKilledSweepGoesOnWhereItWas) {
-  sweep("long", "  a: {train: {steps: 120, hook: sleep 0.3}}\n  b: {train: {steps: 20}}\n");
+  // The hook of a checkpoint kills the sweep that is named there, once.
+  spill(folder_ / "kill.sh", "[ \"$ELF_STEP\" = 30 ] && [ -e '" + folder_.string() +
+                                 "/sweep.pid' ] || exit 0\nmv '" + folder_.string() + "/sweep.pid' '" +
+                                 folder_.string() + "/killed.pid'\nkill -9 $(cat '" + folder_.string() +
+                                 "/killed.pid')\n");
+  sweep("long", "  a: {train: {steps: 120, hook: sh '" + (folder_ / "kill.sh").string() +
+                    "'}}\n  b: {train: {steps: 20}}\n");
   const std::string command = "elf-bench ablation long.yaml --threads 1 --out ";
-  tool(command +
-       "killed & pid=$!; for i in $(seq 3000); do ls killed/runs/*/checkpoints/step-000000[3-9]0 >/dev/null "
-       "2>&1 "
-       "&& break; sleep 0.02; done; kill -9 $pid; wait $pid");
+  tool("sh -c 'echo $$ >sweep.pid; exec " + command + "killed'");
   EXPECT_EQ(plan("long", "killed")["jobs"][0]["trained"], false);
   EXPECT_THAT(plan("long", "killed")["jobs"][0]["steps_done"].get<int>(), testing::Ge(30));
   const Outcome again = must("sleep 1; " + command + "killed");
@@ -143,10 +146,10 @@ TEST_F(Ablations, AKilledSweepGoesOnWhereItWas) {
 }
 
 TEST_F(Ablations, ASignalSavesAndStops) {
-  sweep("stop", "  a: {train: {steps: 4000}}\n");
-  const Outcome stopped = tool(
-      "elf-bench ablation stop.yaml --out stopped & pid=$!; for i in $(seq 3000); do grep -q loss "
-      "stopped/runs/*/metrics.jsonl 2>/dev/null && break; sleep 0.02; done; kill -TERM $pid; wait $pid");
+  sweep("stop", "  a: {train: {steps: 1000000}}\n");
+  const Outcome stopped =
+      tool("elf-bench ablation stop.yaml --out stopped & pid=$!; " +
+           until("grep -q loss stopped/runs/*/metrics.jsonl") + "kill -TERM $pid; wait $pid");
   EXPECT_EQ(stopped.code, 85) << stopped.err;
   EXPECT_GT(plan("stop", "stopped")["jobs"][0]["steps_done"].get<int>(), 0);
 }
@@ -228,13 +231,12 @@ TEST_F(Ablations, WhatTheMachineBreaksIsTriedAgain) {
   sweep("flaky", "  a: {}\n");
   spill(folder_ / "flaky.sh",
         "#!/bin/sh\nif [ ! -e flaky.once ]; then touch flaky.once; exit 7; fi\nexec \"$@\"\n");
-  const Outcome outcome =
-      must("chmod +x flaky.sh; elf-bench ablation flaky.yaml --out flaky --launcher ./flaky.sh");
+  const Outcome outcome = must("elf-bench ablation flaky.yaml --out flaky --launcher 'sh flaky.sh'");
   EXPECT_THAT(outcome.err, HasSubstr("exit code 7"));
   EXPECT_THAT(outcome.err, HasSubstr("attempt 2"));
   spill(folder_ / "always.sh", "#!/bin/sh\nexit 7\n");
-  const Outcome failed = tool(
-      "chmod +x always.sh; elf-bench ablation flaky.yaml --out flaky2 --retries 2 --launcher ./always.sh");
+  const Outcome failed =
+      tool("elf-bench ablation flaky.yaml --out flaky2 --retries 2 --launcher 'sh always.sh'");
   EXPECT_EQ(failed.code, 1);
   EXPECT_THAT(failed.err, HasSubstr("attempt 3"));
 }

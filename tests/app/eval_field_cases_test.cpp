@@ -1,7 +1,8 @@
 // What goes wrong for people who score texts: each case with the right value, measured with sacreBLEU 2.6.0
 // and rouge_score 0.1.2. The numbers are those of the project's list of field cases.
-#include <algorithm>
 #include <gmock/gmock.h>
+
+#include <algorithm>
 
 #include "support/eval_command.h"
 

@@ -8,6 +8,7 @@
 
 #include "elf/app/tools.h"
 #include "elf/base/files.h"
+#include "support/temporary_folder.h"
 
 namespace elf {
 namespace {
@@ -24,12 +25,6 @@ struct Outcome {
 
 class EvalTest : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("elf-eval-test-" + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::string file(const std::string& name, const std::string& content) const {
     write_file(folder_ / name, content);
     return (folder_ / name).string();
@@ -48,7 +43,8 @@ class EvalTest : public testing::Test {
     return outcome;
   }
 
-  std::filesystem::path folder_;
+  const test::TemporaryFolder scratch_;
+  const std::filesystem::path folder_ = scratch_.path();
 };
 
 TEST_F(EvalTest, BleuPrintsBothCasesAndTheSignature) {

@@ -15,6 +15,7 @@
 #include "elf/model/t5.h"
 #include "elf/model/token_table.h"
 #include "support/golden.h"
+#include "support/temporary_folder.h"
 
 namespace elf {
 namespace {
@@ -23,8 +24,7 @@ namespace fs = std::filesystem;
 
 class PrepareLatents : public ::testing::Test {
  protected:
-  PrepareLatents() : folder_(fs::temp_directory_path() / cat("elf_prepare_latents_", ::getpid())) {
-    fs::create_directories(folder_);
+  PrepareLatents() {
     DatasetInfo header;
     header.vocab_size = 30;
     header.max_length = 12;
@@ -39,7 +39,6 @@ class PrepareLatents : public ::testing::Test {
     }
     tokens_ = writer.finish().tokens;
   }
-  ~PrepareLatents() override { fs::remove_all(folder_); }
 
   std::string path(const std::string& name) const { return folder_ / name; }
   int run(std::vector<std::string> arguments) const {
@@ -55,7 +54,8 @@ class PrepareLatents : public ::testing::Test {
     }
     return true;
   }
-  fs::path folder_;
+  const test::TemporaryFolder scratch_;
+  const fs::path folder_ = scratch_.path();
   int64_t tokens_ = 0;
 };
 

@@ -1,17 +1,14 @@
 // elf-prepare as a program: exit codes, what is printed, and that a killed run leaves nothing under the final
 // name (field case 45).
 #include <signal.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <thread>
 
 #include "elf/base/files.h"
 #include "elf/data/dataset.h"
 #include "elf/text/sentencepiece_tokenizer.h"
+#include "support/command.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 
@@ -19,24 +16,14 @@ namespace elf {
 namespace {
 
 namespace fs = std::filesystem;
+using test::Outcome;
 using test::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const std::string kTool = ELF_TOOL_DIR "/elf-prepare";
-
-struct Outcome {
-  int code = -1;
-  std::string out, err;
-};
-
-// Runs a shell command line with $P = the program, in `folder`.
+// Runs a shell command line in `folder`.
 Outcome shell(const TemporaryFolder& folder, const std::string& command) {
-  const std::string line =
-      "cd '" + folder.path().string() + "' && P='" + kTool + "' && { " + command + "; } > .out 2> .err";
-  const int status = std::system(line.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(folder / ".out"),
-          read_file(folder / ".err")};
+  return test::run(folder.path(), command);
 }
 
 // The words w0 ... w99 in lines of five, 1300 different ones; from 100 lines on every word occurs.
@@ -52,7 +39,8 @@ void write_words(const TemporaryFolder& folder, int lines) {
 
 void train_words(const TemporaryFolder& folder) {
   const Outcome trained =
-      shell(folder, "$P tokenizer --input a.txt --vocab-size 200 --model-type word --extra-ids 0 --out tok");
+      shell(folder,
+            "elf-prepare tokenizer --input a.txt --vocab-size 200 --model-type word --extra-ids 0 --out tok");
   ASSERT_EQ(trained.code, 0) << trained.err;
 }
 
@@ -64,7 +52,7 @@ TEST(ElfPrepare, MakesTokenizerAndDatasets) {
   EXPECT_EQ(tokenizer.size(), 103);
 
   const Outcome corpus = shell(folder,
-                               "$P corpus --input a.txt --tokenizer tok --max-length 8 --out tr.h5 "
+                               "elf-prepare corpus --input a.txt --tokenizer tok --max-length 8 --out tr.h5 "
                                "--valid-fraction 0.1 --valid-out va.h5 --json");
   ASSERT_EQ(corpus.code, 0) << corpus.err;
   const auto report = nlohmann::json::parse(corpus.out);
@@ -74,13 +62,13 @@ TEST(ElfPrepare, MakesTokenizerAndDatasets) {
   EXPECT_EQ(train.info().rows, report["train"]["rows"].get<int64_t>());
   train.require_tokenizer(tokenizer.hash(), tokenizer.size());
 
-  const Outcome piped =
-      shell(folder, "gzip -c a.txt | $P corpus --input - --tokenizer tok --max-length 8 --out in.h5");
+  const Outcome piped = shell(
+      folder, "gzip -c a.txt | elf-prepare corpus --input - --tokenizer tok --max-length 8 --out in.h5");
   ASSERT_EQ(piped.code, 0) << piped.err;
   EXPECT_EQ(Dataset::open(folder / "in.h5").info().rows, 2000);
 
   const Outcome pairs = shell(folder,
-                              "$P pairs --source a.txt --target a.txt --tokenizer tok/spiece.model "
+                              "elf-prepare pairs --source a.txt --target a.txt --tokenizer tok/spiece.model "
                               "--max-input-length 8 --max-length 16 --out p.h5");
   ASSERT_EQ(pairs.code, 0) << pairs.err;
   EXPECT_THAT(pairs.out, HasSubstr("records read 2000, kept 2000"));
@@ -94,10 +82,10 @@ TEST(ElfPrepare, EndsWithTwoAndOneMessageOnBadInput) {
   folder.write("short.txt", "w1\n");
   folder.write("lfs.model", "version https://git-lfs.github.com/spec/v1\n");
   const std::string data = " --max-length 8 --out out.h5", tok = " --tokenizer tok",
-                    corpus = "$P corpus --input a.txt",
-                    pairs = "$P pairs --source a.txt --max-input-length 4";
+                    corpus = "elf-prepare corpus --input a.txt",
+                    pairs = "elf-prepare pairs --source a.txt --max-input-length 4";
   const std::pair<std::string, std::string> cases[] = {
-      {"$P corpus --input none.txt" + tok + data, "none.txt: no such file"},
+      {"elf-prepare corpus --input none.txt" + tok + data, "none.txt: no such file"},
       {corpus + " --tokenizer none" + data, "none"},
       {corpus + " --tokenizer lfs.model" + data, "Git LFS pointer"},
       {corpus + tok + " --long shorten" + data, "'shorten'"},
@@ -106,8 +94,8 @@ TEST(ElfPrepare, EndsWithTwoAndOneMessageOnBadInput) {
       {corpus + tok + " --invalid-utf8 ignore" + data, "'ignore'"},
       {pairs + " --target short.txt" + tok + data, "a.txt has 100 records, short.txt has 1"},
       {pairs + tok + data, "--target"},
-      {"$P tokenizer --input a.txt --vocab-size 5000 --out big", "5000"},
-      {"$P", "a command is missing"},
+      {"elf-prepare tokenizer --input a.txt --vocab-size 5000 --out big", "5000"},
+      {"elf-prepare", "a command is missing"},
   };
   for (const auto& [command, expected] : cases) {
     const Outcome outcome = shell(folder, command);
@@ -120,114 +108,68 @@ TEST(ElfPrepare, EndsWithTwoAndOneMessageOnBadInput) {
   for (const auto& entry : fs::directory_iterator(folder.path())) {
     EXPECT_NE(entry.path().extension(), ".tmp") << entry.path();
   }
-  const Outcome help = shell(folder, "$P pairs --help");
+  const Outcome help = shell(folder, "elf-prepare pairs --help");
   EXPECT_EQ(help.code, 0);
   EXPECT_THAT(help.out, AllOf(HasSubstr("--source"), HasSubstr("Examples")));
 }
 
-// A temporary dataset that holds more than its first bytes.
-bool writing(const TemporaryFolder& folder) {
-  for (const auto& entry : fs::directory_iterator(folder.path())) {
-    if (entry.path().extension() == ".tmp" && fs::file_size(entry.path()) > 4096) return true;
-  }
-  return false;
-}
-
 TEST(ElfPrepare, LeavesNothingWhenKilledHalfWay) {
   const TemporaryFolder folder;
-  write_words(folder, 20000);
+  write_words(folder, 2000);
   train_words(folder);
-  // The input comes from a pipe that stays open, so the program is surely half way when it is killed.
-  ::signal(SIGPIPE, SIG_IGN);
-  const std::string input = (folder / "pipe").string(), tokenizer = (folder / "tok").string(),
-                    out = (folder / "out.h5").string();
-  ASSERT_EQ(::mkfifo(input.c_str(), 0600), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::execl(kTool.c_str(), "elf-prepare", "corpus", "--input", input.c_str(), "--tokenizer",
-            tokenizer.c_str(), "--max-length", "8", "--out", out.c_str(), "--log-level", "off", nullptr);
-    ::_exit(127);
-  }
-  {
-    std::ofstream feed(input);
-    const std::string text = read_file(folder / "a.txt");
-    for (int i = 0; i < 600 && !writing(folder); ++i) {
-      feed << text << std::flush;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    EXPECT_TRUE(writing(folder));
-    ::kill(child, SIGKILL);
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    EXPECT_TRUE(WIFSIGNALED(status));
-  }
-  EXPECT_FALSE(fs::exists(out));
-  const Outcome again = shell(folder, "$P corpus --input a.txt --tokenizer tok --max-length 8 --out out.h5");
+  const std::string command = "elf-prepare corpus --input a.txt --tokenizer tok --max-length 8 --out out.h5";
+  EXPECT_EQ(shell(folder, test::killed_at_write(3) + command).code, 128 + SIGKILL);
+  EXPECT_FALSE(fs::exists(folder / "out.h5"));
+  const Outcome again = shell(folder, command);
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_THAT(again.err, HasSubstr("left over from an interrupted run"));
-  EXPECT_EQ(Dataset::open(out).info().rows, 20000);
+  EXPECT_EQ(Dataset::open(folder / "out.h5").info().rows, 2000);
 }
 
-// Five kills spread over the run, shuffling and closing included: under the final name there is never
-// anything but a whole dataset.
+// Killed at every change of a file in turn, shuffling and closing included: under the final name there is
+// never anything but a whole dataset.
 TEST(ElfPrepare, ShowsNoPartOfADatasetWheneverItIsKilled) {
   const TemporaryFolder folder;
-  write_words(folder, 60000);
+  write_words(folder, 1300);
   train_words(folder);
-  const std::string input = (folder / "a.txt").string(), tokenizer = (folder / "tok").string(),
-                    out = (folder / "out.h5").string();
-  const auto start = [&] {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::execl(kTool.c_str(), "elf-prepare", "corpus", "--input", input.c_str(), "--tokenizer",
-              tokenizer.c_str(), "--max-length", "8", "--out", out.c_str(), "--log-level", "off",
-              "--shuffle-seed", "1", nullptr);
-      ::_exit(127);
-    }
-    return child;
-  };
-  int status = 0;
-  const auto begin = std::chrono::steady_clock::now();
-  ::waitpid(start(), &status, 0);
-  const auto whole_run = std::chrono::steady_clock::now() - begin;
-  ASSERT_EQ(status, 0);
-  fs::remove(out);
-  int killed = 0;
-  for (const double share : {0.31, 0.52, 0.74, 0.88, 0.97}) {
-    const pid_t child = start();
-    std::this_thread::sleep_for(whole_run * share);
-    ::kill(child, SIGKILL);
-    ::waitpid(child, &status, 0);
-    killed += WIFSIGNALED(status);
-    if (fs::exists(out)) {
-      EXPECT_EQ(Dataset::open(out).info().rows, 60000);  // it was just done
-      fs::remove(out);
-    }
-  }
-  EXPECT_GE(killed, 3);
+  int changes = 0;
+  Outcome outcome;
+  do {
+    outcome =
+        shell(folder, test::killed_at_write(++changes) +
+                          "elf-prepare corpus --input a.txt --tokenizer tok --max-length 8 --out out.h5 "
+                          "--shuffle-seed 1");
+    ASSERT_THAT(outcome.code, ::testing::AnyOf(0, 128 + SIGKILL)) << outcome.err;
+    if (!fs::exists(folder / "out.h5")) continue;
+    EXPECT_EQ(Dataset::open(folder / "out.h5").info().rows, 1300) << "change " << changes;
+    fs::remove(folder / "out.h5");
+  } while (outcome.code != 0);
+  EXPECT_GT(changes, 10);
 }
 
 TEST(ElfPrepare, ReadsPatternsAndTables) {
   const TemporaryFolder folder;
   write_words(folder, 500);
   train_words(folder);
-  const Outcome split = shell(folder,
-                              "split -n l/3 -d a.txt part- && gzip part-01 && $P corpus --input 'part-*' "
-                              "--tokenizer tok --max-length 8 --out parts.h5 && "
-                              "$P corpus --input a.txt --tokenizer tok --max-length 8 --out whole.h5");
+  const Outcome split =
+      shell(folder,
+            "split -n l/3 -d a.txt part- && gzip part-01 && elf-prepare corpus --input 'part-*' "
+            "--tokenizer tok --max-length 8 --out parts.h5 && "
+            "elf-prepare corpus --input a.txt --tokenizer tok --max-length 8 --out whole.h5");
   ASSERT_EQ(split.code, 0) << split.err;
   EXPECT_EQ(Dataset::open(folder / "parts.h5").info().data_hash,
             Dataset::open(folder / "whole.h5").info().data_hash);
   const Outcome table =
       shell(folder,
-            "cat -n a.txt > n.tsv && $P corpus --input n.tsv --tsv-column 2 --tokenizer tok "
-            "--max-length 8 --out table.h5 && $P pairs --tsv n.tsv --columns 2 2 --tokenizer "
+            "cat -n a.txt > n.tsv && elf-prepare corpus --input n.tsv --tsv-column 2 --tokenizer tok "
+            "--max-length 8 --out table.h5 && elf-prepare pairs --tsv n.tsv --columns 2 2 --tokenizer "
             "tok --max-input-length 8 --max-length 16 --out pairs.h5");
   ASSERT_EQ(table.code, 0) << table.err;
   EXPECT_EQ(Dataset::open(folder / "table.h5").info().data_hash,
             Dataset::open(folder / "whole.h5").info().data_hash);
   EXPECT_EQ(Dataset::open(folder / "pairs.h5").info().rows, 500);
-  const Outcome none = shell(folder, "$P corpus --input 'no-*' --tokenizer tok --max-length 8 --out x.h5");
+  const Outcome none =
+      shell(folder, "elf-prepare corpus --input 'no-*' --tokenizer tok --max-length 8 --out x.h5");
   EXPECT_EQ(none.code, 2);
   EXPECT_THAT(none.err, HasSubstr("no-*: no file matches"));
 }
@@ -245,17 +187,17 @@ steps:
       eos: false
       out: a.h5
 )");
-  const Outcome made = shell(folder, "$P recipe recipe.yaml");
+  const Outcome made = shell(folder, "elf-prepare recipe recipe.yaml");
   ASSERT_EQ(made.code, 0) << made.err;
   const Dataset data = Dataset::open(folder / "a.h5");
   EXPECT_EQ(data.info().rows, 1000);
   EXPECT_EQ(data.info().longest_row, 5);
-  const Outcome again = shell(folder, "$P recipe recipe.yaml");
+  const Outcome again = shell(folder, "elf-prepare recipe recipe.yaml");
   EXPECT_EQ(again.code, 0);
   EXPECT_THAT(again.err, AllOf(HasSubstr("a.h5 is there already"), HasSubstr("tok is there already")));
   folder.write("wrong.yaml",
                "steps:\n  - corpus: {input: a.txt, tokenizer: tok, max-length: 8, out: b.h5, lenght: 3}\n");
-  const Outcome wrong = shell(folder, "$P recipe wrong.yaml");
+  const Outcome wrong = shell(folder, "elf-prepare recipe wrong.yaml");
   EXPECT_EQ(wrong.code, 2);
   EXPECT_THAT(wrong.err, AllOf(HasSubstr("wrong.yaml:2: corpus"), HasSubstr("lenght")));
 }
@@ -265,7 +207,7 @@ TEST(ElfPrepare, RecipesOfThePublishedDataParse) {
   const TemporaryFolder folder;
   for (const char* name : {"openwebtext", "wmt14-de-en", "xsum"}) {
     const Outcome outcome =
-        shell(folder, std::string("$P recipe " ELF_TEST_DIR "/../configs/data/") + name + ".yaml");
+        shell(folder, std::string("elf-prepare recipe " ELF_TEST_DIR "/../configs/data/") + name + ".yaml");
     EXPECT_EQ(outcome.code, 2) << name;
     EXPECT_THAT(outcome.err, ::testing::AnyOf(HasSubstr("no such file"), HasSubstr("no file matches")))
         << name;
@@ -284,7 +226,7 @@ TEST(ElfPrepare, TakesThePublishersArchives) {
           "mkdir o && printf 'w1 w2\n\nw3\n' > 1.txt && printf 'w4\n' > 2.txt && printf ' \n' > 3.txt "
           "&& python3 -m tarfile -c a.txz 1.txt && python3 -m tarfile -c b.txz 2.txt 3.txt "  // tar wants xz
           "&& mv a.txz o/a_data.xz && mv b.txz o/b_data.xz && tar cf owt.tar o && "
-          "python3 $C openwebtext owt.tar | $P corpus --input - --field text --tokenizer tok "
+          "python3 $C openwebtext owt.tar | elf-prepare corpus --input - --field text --tokenizer tok "
           "--max-length 8 --out owt.h5");
   ASSERT_EQ(owt.code, 0) << owt.err;
   const Dataset documents = Dataset::open(folder / "owt.h5");
@@ -295,13 +237,14 @@ TEST(ElfPrepare, TakesThePublishersArchives) {
   EXPECT_EQ(texts, (std::set<std::string>{"w1 w2 w3", "w4"}));
 
   const Outcome xsum = shell(
-      folder, corpora +
-                  "mkdir bbc && printf '[SN]URL[SN]\nx\n\n[SN]TITLE[SN]\nw9\n\n[SN]FIRST-SENTENCE[SN]\nw5\n\n"
-                  "[SN]RESTBODY[SN]\nw6\nw7\n' > bbc/12.summary && tar czf x.tgz bbc && "
-                  "echo '{\"train\": [\"12\"], \"test\": [\"13\"]}' > split.json && python3 $C xsum x.tgz "
-                  "split.json > x.jsonl && "
-                  "$P pairs --jsonl x.jsonl --source-field document --target-field summary --tokenizer tok "
-                  "--max-input-length 4 --max-length 8 --out x.h5");
+      folder,
+      corpora +
+          "mkdir bbc && printf '[SN]URL[SN]\nx\n\n[SN]TITLE[SN]\nw9\n\n[SN]FIRST-SENTENCE[SN]\nw5\n\n"
+          "[SN]RESTBODY[SN]\nw6\nw7\n' > bbc/12.summary && tar czf x.tgz bbc && "
+          "echo '{\"train\": [\"12\"], \"test\": [\"13\"]}' > split.json && python3 $C xsum x.tgz "
+          "split.json > x.jsonl && "
+          "elf-prepare pairs --jsonl x.jsonl --source-field document --target-field summary --tokenizer tok "
+          "--max-input-length 4 --max-length 8 --out x.h5");
   ASSERT_EQ(xsum.code, 0) << xsum.err;
   const Dataset pairs = Dataset::open(folder / "x.h5");
   EXPECT_EQ(pairs.source_text(0), "w6\nw7");
@@ -321,11 +264,13 @@ TEST(ElfPrepare, MeasuresHowFastBatchesCome) {
   const TemporaryFolder folder;
   write_words(folder, 500);
   train_words(folder);
-  const Outcome made = shell(folder, "$P corpus --input a.txt --tokenizer tok --max-length 8 --out a.h5");
+  const Outcome made =
+      shell(folder, "elf-prepare corpus --input a.txt --tokenizer tok --max-length 8 --out a.h5");
   ASSERT_EQ(made.code, 0) << made.err;
   for (const char* memory : {"0", "100"}) {
     const Outcome outcome = shell(
-        folder, std::string("$P benchmark --data a.h5 --batch 32 --seconds 0.1 --json --memory ") + memory);
+        folder,
+        std::string("elf-prepare benchmark --data a.h5 --batch 32 --seconds 0.1 --json --memory ") + memory);
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const auto result = nlohmann::json::parse(outcome.out);
     EXPECT_GT(result["rows_per_second"], 0.0);

@@ -127,8 +127,9 @@ TEST_F(SeveralRanks, FewerRowsThanRanksAreRefusedOnAll) {
 TEST_F(SeveralRanks, APortInUseIsNamed) {
   const Outcome outcome = tool(
       "python3 -c 'import socket, time\ns = socket.socket()\ns.bind((\"\", 0))\ns.listen()\n"
-      "print(s.getsockname()[1], flush=True)\ntime.sleep(60)' >port & holder=$!; "
-      "for i in $(seq 100); do [ -s port ] && break; sleep 0.05; done; port=$(cat port); "
+      "print(s.getsockname()[1], flush=True)\ntime.sleep(60)' >port & holder=$!; " +
+      until("[ -s port ]") +
+      "port=$(cat port); "
       "RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port timeout 55 elf-train "
       "--config run.yaml "
       "--out never; code=$?; kill $holder; exit $code");
@@ -181,7 +182,7 @@ TEST_F(SeveralRanks, OneFailureEndsAll) {
     ASSERT_NE(first, std::string::npos) << outcome.err;
     EXPECT_EQ(outcome.err.find(cause, first + 1), std::string::npos) << outcome.err;
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(90));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(240));  // none waited in vain
 }
 
 // Field case 31 on several ranks: NaN on one rank skips the step on both.
@@ -196,13 +197,12 @@ TEST_F(SeveralRanks, NaNOnOneRankSkipsTheStepOnAll) {
 
 TEST_F(SeveralRanks, ASignalAtAnyRankStopsAll) {
   const std::string port = std::to_string(20000 + (::getpid() * 16 + next_port_++) % 12000);
-  const std::string common = "WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + port +
-                             " elf-train --config run.yaml --set train.steps=20000 --out signalled & ";
-  const Outcome outcome =
-      tool("RANK=0 LOCAL_RANK=0 " + common + "first=$!; RANK=1 LOCAL_RANK=1 " + common +
-           "second=$!; for i in $(seq 200); do grep -q loss signalled/metrics.jsonl 2>/dev/null && "
-           "break; sleep 0.05; done; kill -USR1 $second; wait $first; a=$?; wait $second; b=$?; "
-           "echo $a $b");
+  const std::string common =
+      "WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + port +
+      " ELF_FAULTS=kill_step@4:rank=1:value=10 elf-train --config run.yaml --out signalled & ";
+  const Outcome outcome = tool("RANK=0 LOCAL_RANK=0 " + common + "first=$!; RANK=1 LOCAL_RANK=1 " + common +
+                               "second=$!; wait $first; a=$?; wait $second; b=$?; "
+                               "echo $a $b");
   EXPECT_EQ(outcome.out, "85 85\n") << outcome.err;
   EXPECT_FALSE(latest("signalled").empty());
 }

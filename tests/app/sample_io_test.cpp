@@ -3,13 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "../../src/app/resumable_writer.h"
 #include "elf/base/error.h"
+#include "support/temporary_folder.h"
 
 namespace elf::app {
 namespace {
@@ -19,11 +19,6 @@ using ::testing::HasSubstr;
 
 class SampleIo : public ::testing::Test {
  protected:
-  SampleIo() : folder_(fs::temp_directory_path() / cat("elf-sample-io-", getpid())) {
-    fs::create_directories(folder_);
-  }
-  ~SampleIo() override { fs::remove_all(folder_); }
-
   std::string file(const std::string& name, const std::string& content) {
     std::ofstream(folder_ / name, std::ios::binary) << content;
     return (folder_ / name).string();
@@ -51,7 +46,8 @@ class SampleIo : public ::testing::Test {
     return "no error";
   }
 
-  fs::path folder_;
+  const test::TemporaryFolder scratch_;
+  const fs::path folder_ = scratch_.path();
 };
 
 TEST_F(SampleIo, EveryLineIsAnInputEmptyOnesToo) {

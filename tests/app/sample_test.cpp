@@ -107,7 +107,7 @@ TEST_F(Sampling, ProcessesShareTheWork) {
     must(command + "alone.jsonl");
     for (const int size : {2, 3}) {
       std::string all = "export WORLD_SIZE=" + std::to_string(size) +
-                        " MASTER_ADDR=127.0.0.1 MASTER_PORT=" + std::to_string(20000 + ::getpid() % 20000) +
+                        " MASTER_ADDR=127.0.0.1 MASTER_PORT=" + std::to_string(20000 + ::getpid() % 12000) +
                         "; pids=; ";
       for (int r = 0; r < size; ++r)
         all += "RANK=" + std::to_string(r) + " LOCAL_RANK=" + std::to_string(r) + " " + command +
@@ -127,7 +127,7 @@ TEST_F(Sampling, ProcessesShareTheWork) {
   // A rank that fails ends the others, with its message.
   const Outcome failed =
       tool("export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" +
-           std::to_string(20000 + (::getpid() + 7) % 20000) +
+           std::to_string(20000 + (::getpid() + 7) % 12000) +
            "; RANK=0 LOCAL_RANK=0 elf-sample --model docs --num-samples 4 --steps 400 --output f.jsonl & "
            "first=$!; RANK=1 LOCAL_RANK=1 elf-sample "
            "--model docs --num-samples 4 --steps 400 --output f.jsonl --device cuda:99; wait $first");
@@ -182,16 +182,44 @@ TEST_F(Sampling, AnInterruptedFileIsGoneOnWith) {
 
 TEST_F(Sampling, AKilledRunGoesOn) {
   const std::string sample =
-      "elf-sample --model docs --num-samples 300 --batch-size 1 --steps 16 --output k.jsonl";
-  const Outcome killed =
-      tool(sample +
-           " & pid=$!; for i in $(seq 400); do [ -s k.jsonl.partial ] && break; sleep 0.05; done; "
-           "kill -9 $pid; wait $pid");
-  EXPECT_EQ(killed.code, 137) << killed.err;
+      "elf-sample --model docs --num-samples 30 --batch-size 1 --steps 4 --output k.jsonl";
+  const Outcome killed = tool(test::killed_at_write(20) + sample);
+  EXPECT_EQ(killed.code, 128 + SIGKILL) << killed.err;
   EXPECT_FALSE(fs::exists(folder_ / "k.jsonl"));
+  EXPECT_GT(fs::file_size(folder_ / "k.jsonl.partial"), 0U);
   must(sample + " --resume");
-  must("elf-sample --model docs --num-samples 300 --steps 16 --output straight.jsonl");
+  must("elf-sample --model docs --num-samples 30 --steps 4 --output straight.jsonl");
   EXPECT_EQ(slurp(folder_ / "k.jsonl"), slurp(folder_ / "straight.jsonl"));
+}
+
+// A run of other settings over an interrupted or a finished one, killed at every change of a file: whatever
+// goes on afterwards ends as an undisturbed run of its settings does, or is refused.
+TEST_F(Sampling, ResumingNeverMixesSettings) {
+  const auto sample = [](int steps, const std::string& file) {
+    return "elf-sample --model docs --num-samples 2 --batch-size 1 --steps " + std::to_string(steps) +
+           " --output " + file + " ";
+  };
+  must(sample(2, "of-2.jsonl") + "&& " + sample(3, "of-3.jsonl"));
+  must("mkdir interrupted finished && " + sample(2, "finished/k.jsonl"));
+  EXPECT_EQ(tool(test::killed_at_write(6) + sample(2, "interrupted/k.jsonl")).code, 128 + SIGKILL);
+  EXPECT_GT(fs::file_size(folder_ / "interrupted/k.jsonl.partial"), 0U);
+  for (const std::string before : {"interrupted", "finished"}) {
+    Outcome over;
+    int changes = 0;
+    do {
+      over = tool("rm -rf over && cp -r " + before + " over && " + test::killed_at_write(++changes) +
+                  sample(3, "over/k.jsonl"));
+      for (const int steps : {2, 3}) {
+        const Outcome on = tool("rm -rf on && cp -r over on && " + sample(steps, "on/k.jsonl") + "--resume");
+        EXPECT_THAT(on.code, ::testing::AnyOf(0, 2)) << on.err;
+        const std::string straight = "of-" + std::to_string(steps) + ".jsonl";
+        if (on.code == 0)
+          EXPECT_EQ(slurp(folder_ / "on/k.jsonl"), slurp(folder_ / straight))
+              << before << ", change " << changes;
+      }
+    } while (over.code != 0);
+    EXPECT_GT(changes, 5);
+  }
 }
 
 TEST_F(Sampling, ASweepGivesWhatSingleRunsGive) {
@@ -218,7 +246,9 @@ TEST_F(Sampling, APipeIsAnsweredLineByLine) {
   const Outcome outcome = tool(
       "mkfifo in; elf-sample --model pairs --input - --max-wait 0.01 <in >answers 2>errors & pid=$!; exec "
       "3>in; echo king "
-      ">&3; for i in $(seq 400); do [ -s answers ] && break; sleep 0.05; done; wc -l <answers; echo >&3; "
+      ">&3; " +
+      until("[ -s answers ]") +
+      "wc -l <answers; echo >&3; "
       "echo men >&3; "
       "exec 3>&-; wait $pid; wc -l <answers");
   EXPECT_EQ(outcome.code, 0) << outcome.err;

@@ -32,8 +32,8 @@ TEST_F(WatchedRun, WarnsOfSpikesAndOfWaitingForData) {
   const Outcome spike =
       must("elf-train --config run.yaml --out spiky --set train.steps=30 --set train.spike_factor=0.5");
   EXPECT_THAT(spike.err, HasSubstr("the loss jumped to "));
-  const Outcome slow = must(
-      "ELF_FAULTS=sleep_reader@1-10:value=0.1 elf-train --config run.yaml --out slow --set train.steps=10");
+  const Outcome slow =
+      must("ELF_FAULTS=sleep_reader@1-4:value=1 elf-train --config run.yaml --out slow --set train.steps=4");
   EXPECT_THAT(slow.err, HasSubstr("of the time went into waiting for data"));
   EXPECT_GT(last_metrics("slow").at("data_wait").get<double>(), 0.1);
   const Outcome plain = must("elf-train --config run.yaml --out plain --set train.steps=10");

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -55,7 +56,7 @@ TEST(FileLock, ChildrenWithTheDescriptorHoldItToo) {
 TEST(FileLock, WaitsUntilItIsFree) {
   const test::TemporaryFolder folder;
   auto first = std::make_unique<FileLock>(folder / "lock");
-  bool freed = false;
+  std::atomic<bool> freed = false;
   std::thread other([&] {
     const FileLock second(folder / "lock", FileLock::Wait::kUntilFree);
     EXPECT_TRUE(freed);

@@ -3,12 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
 
 #include "elf/base/atomic_folder.h"
 #include "elf/base/error.h"
+#include "support/temporary_folder.h"
 
 namespace elf {
 namespace {
@@ -18,14 +18,6 @@ using ::testing::HasSubstr;
 
 class Files : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ =
-        fs::path(::testing::TempDir()) /
-        cat("elf-files-", ::testing::UnitTest::GetInstance()->current_test_info()->name(), "-", ::getpid());
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   std::vector<std::string> names() const {
     std::vector<std::string> found;
     for (const auto& entry : fs::directory_iterator(folder_))
@@ -33,7 +25,8 @@ class Files : public ::testing::Test {
     return found;
   }
 
-  fs::path folder_;
+  const test::TemporaryFolder scratch_;
+  const fs::path folder_ = scratch_.path();
 };
 
 TEST_F(Files, WithoutCommitNothingIsLeft) {

@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -12,26 +11,20 @@
 #include "elf/base/error.h"
 #include "elf/base/files.h"
 #include "elf/config/run_config.h"
+#include "support/temporary_folder.h"
 
 namespace elf::test {
 
 class Folder : public ::testing::Test {
  protected:
-  void SetUp() override {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::path(::testing::TempDir()) /
-              cat("elf-", info->test_suite_name(), "-", info->name(), "-", ::getpid());
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::filesystem::path write(const std::string& name, const std::string& content) const {
     std::filesystem::create_directories((folder_ / name).parent_path());
     write_file(folder_ / name, content);
     return folder_ / name;
   }
 
-  std::filesystem::path folder_;
+  const TemporaryFolder scratch_;
+  const std::filesystem::path folder_ = scratch_.path();
 };
 
 // What `read` throws; fails the test when it throws nothing or no error of usage.

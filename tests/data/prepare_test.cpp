@@ -201,14 +201,9 @@ TEST(PrepareCorpus, NamesBadBytesAndTakesLongLines) {
   EXPECT_FALSE(fs::exists(options.out));
   options.source.bad_text = BadText::kDrop;
   options.long_text = LongText::kTruncate;
-#ifdef ELF_SANITIZED
-  constexpr std::chrono::seconds kNotQuadratic(60);
-#else
-  constexpr std::chrono::seconds kNotQuadratic(5);
-#endif
   const auto start = std::chrono::steady_clock::now();
   const PrepareReport report = prepare_corpus(options, letters());
-  EXPECT_LT(std::chrono::steady_clock::now() - start, kNotQuadratic);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::minutes(1));  // quadratic would take hours
   EXPECT_EQ(report.bad_text, 3);
   EXPECT_EQ(report.truncated, 1);
   EXPECT_EQ(report.kept, 2);
@@ -216,7 +211,7 @@ TEST(PrepareCorpus, NamesBadBytesAndTakesLongLines) {
   EXPECT_EQ(prepare_corpus(options, letters()).train.data_hash, report.train.data_hash);
   const auto golden_start = std::chrono::steady_clock::now();  // a unigram model on the same line
   EXPECT_EQ(prepare_corpus(options, golden_tokenizer()).truncated, 1);
-  EXPECT_LT(std::chrono::steady_clock::now() - golden_start, kNotQuadratic);
+  EXPECT_LT(std::chrono::steady_clock::now() - golden_start, std::chrono::minutes(1));
 }
 
 TEST(PrepareCorpus, ReadsWithAndWithoutAByteOrderMarkAlike) {

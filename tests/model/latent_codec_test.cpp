@@ -8,6 +8,7 @@
 #include "elf/model/t5.h"
 #include "elf/model/token_table.h"
 #include "support/golden.h"
+#include "support/temporary_folder.h"
 
 namespace elf {
 namespace {
@@ -17,12 +18,10 @@ using ::testing::HasSubstr;
 
 class Codec : public ::testing::Test {
  protected:
-  Codec() : folder_(fs::temp_directory_path() / cat("elf_codec_", ::getpid())) {
-    fs::create_directories(folder_);
+  Codec() {
     table_ = at::arange(12, at::kFloat).view({4, 3});
     save_token_table(folder_, {table_, {{"kind", "gaussian"}}});
   }
-  ~Codec() override { fs::remove_all(folder_); }
   LatentsConfig table_config() const {
     return {.source = LatentSource::kTable, .path = folder_, .mean = 1.0, .std = 2.0, .statistics = ""};
   }
@@ -42,7 +41,8 @@ class Codec : public ::testing::Test {
     }
     return "no error";
   }
-  fs::path folder_;
+  const test::TemporaryFolder scratch_;
+  const fs::path folder_ = scratch_.path();
   at::Tensor table_;
 };
 

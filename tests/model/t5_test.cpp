@@ -13,6 +13,7 @@
 #include "elf/model/t5_config.h"
 #include "elf/tensor/torch_pickle.h"
 #include "support/golden.h"
+#include "support/temporary_folder.h"
 
 namespace elf {
 namespace {
@@ -135,18 +136,17 @@ TEST(T5, CausalBucketsSeeTheLeftOnly) {
 
 class T5Folder : public ::testing::Test {
  protected:
-  T5Folder() : folder_(fs::temp_directory_path() / cat("elf_t5_", ::getpid())) {
-    fs::create_directories(folder_);
+  T5Folder() {
     fs::copy_file(test::golden("t5/model_relu/config.json"), folder_ / "config.json",
                   fs::copy_options::overwrite_existing);
     tensors_ = read_safetensors(test::golden("t5/model_relu/model.safetensors"));
   }
-  ~T5Folder() override { fs::remove_all(folder_); }
   std::string load_error() {
     write_safetensors(folder_ / "model.safetensors", tensors_);
     return message_of([&] { load_t5(folder_); });
   }
-  fs::path folder_;
+  const test::TemporaryFolder scratch_;
+  const fs::path folder_ = scratch_.path();
   TensorMap tensors_;
 };
 

@@ -292,9 +292,13 @@ TEST(ParallelFor, UsesTheThreadsOfAten) {
   std::mutex mutex;
   std::set<std::thread::id> threads;
   parallel_for(64, 1, [&](int64_t, int64_t) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    const std::lock_guard lock(mutex);
+    std::unique_lock lock(mutex);
     threads.insert(std::this_thread::get_id());
+    for (int i = 0; i < 3000 && threads.size() < 2; ++i) {  // until another has come
+      lock.unlock();
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      lock.lock();
+    }
   });
   EXPECT_GT(threads.size(), 1U);
 }

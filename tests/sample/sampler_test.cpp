@@ -144,6 +144,7 @@ double endpoint_error(SamplerKind kind, int64_t steps, int64_t* calls = nullptr)
   SamplerDraws draws = draw_sampler(settings(kind, steps), sample_range(0, 5), kLength, kWidth);
   draws.eps0 = draws.eps0.to(at::kDouble);
   const LatentSamples samples = sample_latents(model, settings(kind, steps), draws);
+  EXPECT_EQ(samples.forwards, network_calls(settings(kind, steps)));
   if (calls != nullptr) *calls = samples.forwards;
   return (samples.latents - (kMean + kDeviation * draws.eps0)).abs().max().item<double>();
 }

@@ -18,8 +18,8 @@ class ToolTest : public ::testing::Test {
  protected:
   // For SetUpTestSuite, first.
   static void make_folder(const std::string& name) {
-    folder_ = std::filesystem::temp_directory_path() / ("elf_" + name + "_" + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder_);
+    std::string pattern = (std::filesystem::temp_directory_path() / ("elf_" + name + "_XXXXXX")).string();
+    folder_ = ::mkdtemp(pattern.data());
   }
   static void TearDownTestSuite() { std::filesystem::remove_all(folder_); }
 
@@ -31,6 +31,10 @@ class ToolTest : public ::testing::Test {
     const Outcome outcome = tool(command);
     EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.err;
     return outcome;
+  }
+  // In a command line: waits until `condition` holds, a minute at most.
+  static std::string until(const std::string& condition) {
+    return "for i in $(seq 1200); do " + condition + " 2>/dev/null && break; sleep 0.05; done; ";
   }
   // The user's mistake: exit 2, one message that holds `parts`, nothing on stdout, and no `left_over` file.
   static void expect_refusal(const std::string& command, const std::vector<std::string>& parts,

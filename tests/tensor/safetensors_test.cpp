@@ -8,6 +8,7 @@
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "support/temporary_folder.h"
 
 namespace elf {
 namespace {
@@ -16,9 +17,6 @@ namespace fs = std::filesystem;
 
 class Safetensors : public ::testing::Test {
  protected:
-  void SetUp() override { fs::create_directories(folder_); }
-  void TearDown() override { fs::remove_all(folder_); }
-
   // A file of this JSON header and so many data bytes.
   fs::path file_with(const std::string& header, size_t data_bytes) {
     const uint64_t size = header.size();
@@ -38,7 +36,8 @@ class Safetensors : public ::testing::Test {
     return "accepted";
   }
 
-  const fs::path folder_ = fs::temp_directory_path() / ("elf_safetensors_" + std::to_string(::getpid()));
+  const test::TemporaryFolder scratch_;
+  const fs::path folder_ = scratch_.path();
   const fs::path path_ = folder_ / "x.safetensors";
 };
 

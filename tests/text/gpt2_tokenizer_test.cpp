@@ -50,7 +50,7 @@ TEST(Gpt2Tokenizer, LongWordsTakeLittleTime) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(tokenizer().decode(tokenizer().encode(word)), word);
   EXPECT_LT(std::chrono::steady_clock::now() - start,
-            std::chrono::seconds(20));  // quadratic would take hours
+            std::chrono::minutes(2));  // quadratic would take hours
 }
 
 TEST(Gpt2Tokenizer, SaysWhatIsWrongWithItsFiles) {

@@ -3,11 +3,11 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
 #include "elf/base/manifest.h"
+#include "support/temporary_folder.h"
 
 namespace elf {
 namespace {
@@ -16,7 +16,6 @@ namespace fs = std::filesystem;
 
 class Checkpoints : public ::testing::Test {
  protected:
-  void TearDown() override { fs::remove_all(folder_); }
   void save(int64_t step) {
     const TensorMap some{{"a", at::full({3}, static_cast<double>(step), at::kFloat)}};
     save_checkpoint(folder_, step, {some, some, some, {{"step", step}}});
@@ -28,7 +27,8 @@ class Checkpoints : public ::testing::Test {
   }
   void cut_a_byte(const fs::path& path) { fs::resize_file(path, fs::file_size(path) - 1); }
 
-  const fs::path folder_ = fs::temp_directory_path() / ("elf_checkpoints_" + std::to_string(::getpid()));
+  const test::TemporaryFolder scratch_;
+  const fs::path folder_ = scratch_.path();
 };
 
 TEST_F(Checkpoints, RoundTrip) {

@@ -10,6 +10,7 @@
 #include "elf/base/error.h"
 #include "elf/tensor/device.h"
 #include "support/golden.h"
+#include "support/temporary_folder.h"
 
 namespace elf {
 namespace {
@@ -133,9 +134,8 @@ TEST(T5Training, LogitsLossAndGradientsAsPublished) {
 
 class Pretraining : public ::testing::Test {
  protected:
-  Pretraining() : folder_(fs::temp_directory_path() / cat("elf_pretraining_", ::getpid())) {
+  Pretraining() {
     set_threads(1);  // tensors this small are slower on two
-    fs::create_directories(folder_);
     DatasetInfo header;
     header.vocab_size = 40;
     header.max_length = 16;
@@ -155,8 +155,8 @@ class Pretraining : public ::testing::Test {
     training_.warmup = 10;
     training_.corruption = {.first_sentinel = 39, .sentinels = 10, .eos_id = 1};
   }
-  ~Pretraining() override { fs::remove_all(folder_); }
-  fs::path folder_;
+  const test::TemporaryFolder scratch_;
+  const fs::path folder_ = scratch_.path();
   T5Config config_;
   EncoderPretrainingConfig training_;
 };

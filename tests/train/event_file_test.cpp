@@ -2,12 +2,12 @@
 #include "elf/train/event_file.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
 
 #include "elf/base/files.h"
+#include "support/temporary_folder.h"
 
 namespace elf {
 namespace {
@@ -26,8 +26,6 @@ TEST(Crc32c, KnownValues) {
 
 class Events : public ::testing::Test {
  protected:
-  void TearDown() override { fs::remove_all(folder_); }
-
   // The events of a file without their first nine bytes, the time.
   static std::vector<std::string> events(const fs::path& file) {
     const std::string bytes = read_file(file);
@@ -50,7 +48,8 @@ class Events : public ::testing::Test {
     return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator{}));
   }
 
-  const fs::path folder_ = fs::temp_directory_path() / ("elf_events_" + std::to_string(::getpid()));
+  const test::TemporaryFolder scratch_;
+  const fs::path folder_ = scratch_.path();
 };
 
 TEST_F(Events, FieldsAsProtobufWritesThem) {
