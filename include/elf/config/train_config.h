@@ -35,7 +35,7 @@ struct TrainConfig {
   bool save_in_background = true;          // where there is memory for a copy of the state
   int64_t keep_last = 2;                   // checkpoints kept beside the best
   int64_t keep_every = 0;                  // > 0: those of steps that this divides stay as well
-  std::string best_metric = "valid_loss";  // of the validation or of the samples: what `best` is the best by
+  std::string best_metric = "valid_loss";  // of validation, samples or hook: what `best` is the best by
   double best_min_entropy = 0;             // floor of sample_entropy under which nothing is best
   int64_t patience = 0;                    // > 0: end after so many validations in a row without a new best
   int64_t max_skipped_steps = 3;           // non-finite steps in a row that end the run

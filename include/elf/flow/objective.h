@@ -41,8 +41,7 @@ struct NetworkTraits {
 // - the no-gradient prediction x_u is made for denoise rows with the coin;
 // - one forward with gradients over the mixed batch; each head runs on the loss positions of its branch;
 // - v_c of the guidance target is the stop-gradient of v_hat; with dropout it is a no-gradient forward of
-// those rows without dropout
-//   (x_u too is made without dropout).
+//   those rows without dropout (x_u too is made without dropout).
 // A batch without loss positions gives a total of 0 that can still be differentiated. Weights that took no
 // part have no gradient (undefined, not zero): the decode head and mode tokens' rows of an all-denoise batch,
 // the denoise head of an all-decode one, self_cond_proj without self-conditioning. Reads the row indices on

@@ -50,10 +50,6 @@ struct SamplerDraws {
   std::function<at::Tensor(int64_t)> step_noise;
 };
 
-// Network calls of a walk of config.steps steps; guidance adds rows to them, not calls. The decode is one
-// more.
-int64_t network_calls(const SamplingConfig& config);
-
 // Draws of the samples with these indices, keyed by (config.seed, purpose, step, index).
 SamplerDraws draw_sampler(const SamplingConfig& config, const std::vector<int64_t>& samples, int64_t length,
                           int64_t latent_dim, at::Device device = at::kCPU);
@@ -75,9 +71,9 @@ struct LatentSamples {
 
 // Walks draws.times from noise_scale eps0. config gives sampler kind, gamma, and the scales w (self_cond_cfg)
 // and cfg, each at the time of the network call where it has a schedule.
-// - Networks with SC-CFG tokens receive w; those without, but with self-conditioning, are guided explicitly:
-//   u + w (c - u), u being the prediction with an empty self-condition half (not asked for at the first step,
-//   where both are the same, nor when w = 1).
+// - Networks with SC-CFG tokens receive w. Those without, but with self-conditioning, are guided explicitly,
+//   u + w (c - u): u is the prediction with an empty self-condition half, not asked for at the first step,
+//   where both are the same, nor when w = 1.
 // - cfg != 1 with a condition: the same rows without condition stand in the same batch,
 //   x = x_u + cfg (x_c - x_u).
 // - The last step is always an Euler step of the ODE.
