@@ -1,14 +1,17 @@
 // The HDF5 datasets that elf-prepare writes: rows of token ids, for pairs with the length of the condition
 // and the raw text of both sides.
 //
-//   /tokens               [T] uint16 (vocabulary <= 65536) or uint32: the rows one after the other; of a
-//   pair: condition, then target /offsets              [N + 1] uint64: row i is tokens[offsets[i] : offsets[i
-//   + 1]] /cond_lengths         [N] uint32 (pairs) /source_text, /target_text                   [bytes] uint8
-//   (pairs): the raw UTF-8 texts one after the other, for scoring /source_text_offsets, /target_text_offsets
-//   [N + 1] uint64 attributes of /: format "elf-dataset", format_version, kind, rows, tokens, tokenizer_hash,
-//   vocab_size, pad_id, eos_id, unk_id,
-//     max_length, max_input_length, longest_row, longest_condition, data_hash, settings (JSON), and complete
-//     = 1, written last.
+//   /tokens    [T] uint16 (vocabulary <= 65536) or uint32: the rows one after the other; of a pair
+//              condition, then target
+//   /offsets   [N + 1] uint64: row i is tokens[offsets[i] : offsets[i + 1]]
+//   of pairs:
+//   /cond_lengths   [N] uint32
+//   /source_text, /target_text   [bytes] uint8: the raw UTF-8 texts one after the other, for scoring
+//   /source_text_offsets, /target_text_offsets   [N + 1] uint64
+//   attributes of /:
+//     format ("elf-dataset"), format_version, kind, rows, tokens, tokenizer_hash, vocab_size, pad_id, eos_id,
+//     unk_id, max_length, max_input_length, longest_row, longest_condition, data_hash, settings (JSON),
+//     and complete = 1, written last.
 // Chunked, deflated, with checksums.
 #pragma once
 

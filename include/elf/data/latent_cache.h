@@ -2,9 +2,9 @@
 //
 //   /keys     [N] uint64: what the encoder saw (latent_keys)
 //   /latents  [N * L * D] float32 or uint16 (the bits of bfloat16): raw outputs, padding included
-//   attributes of /: format "elf-latents", format_version, rows, length, dim, pad_id, encoder (digest),
-//   dtype,
-//     data_hash, and complete = 1, written last.
+//   attributes of /:
+//     format ("elf-latents"), format_version, rows, length, dim, pad_id, encoder (digest), dtype, data_hash,
+//     and complete = 1, written last.
 // A row is found by what the encoder saw, not by its number: equal rows are stored once, and whatever is not
 // there (a condition dropped from the target's view, say) is simply encoded.
 #pragma once

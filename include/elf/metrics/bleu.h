@@ -1,8 +1,8 @@
 // Corpus BLEU as sacreBLEU 2.6.0 computes it (Papineni et al. 2002; Post 2018), counts, scores and printed
 // line alike.
 //
-//   BLEU = BP exp(1/N sum_{n=1..N} log p_n),  N = 4,  BP = min(1, exp(1 - reference length / hypothesis
-//   length))
+//   BLEU = BP exp(1/N sum_{n=1..N} log p_n),  N = 4
+//   BP = min(1, exp(1 - reference length / hypothesis length))
 //
 // p_n: matched n-grams of the hypotheses, each clipped to its largest count in one reference, over all
 // n-grams of the hypotheses, in percent. The reference length is, per segment, that of the reference closest

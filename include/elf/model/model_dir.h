@@ -1,9 +1,10 @@
 // A model that can run, from a run folder, one of its checkpoints, or a model directory. All three are
 // self-contained:
-//   config.yaml   tokenizer/   latents/ (encoder or table)   [statistics.json]   [decoder/, a model directory]
+//   config.yaml   tokenizer/   latents/ (encoder or table)   [statistics.json]   [decoder/]
 // and the weights: of a run checkpoints/step-N/{model,ema}.safetensors, in a model directory
 //   model.safetensors   [raw.safetensors]   model.json (format, version, hashes)   manifest.json
-// Loading verifies: sizes and digests of the manifest, the version, that the parts fit each other.
+// decoder/ is a model directory. Loading verifies: sizes and digests of the manifest, the version, that the
+// parts fit each other.
 #pragma once
 
 #include <c10/core/Device.h>
