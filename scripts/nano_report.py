@@ -15,7 +15,7 @@ def phrases(folder):
     rows = [["", "BLEU", "chrF2", "exact match", "character error rate"]]
     for name, title in PAIRS.items():
         bleu, match = (read_json(folder / "scores" / f"{name}.{kind}.json") for kind in ("bleu", "match"))
-        rows.append([title, f"{bleu['score']:.1f}", f"{bleu['chrf2']['score']:.1f}", percent(match["exact"]), percent(match["cer"])])
+        rows.append([title, f"{bleu['score']:.1f}", f"{bleu['chrf']['score']:.1f}", percent(match["exact"]), percent(match["cer"])])
     table(rows)
     count = len(read_lines(folder / "text" / "valid.src"))
     print(f"  {count} held-out phrases of two words and more, all in lower case; the last row is what it has learned by heart.\n")

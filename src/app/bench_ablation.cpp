@@ -24,7 +24,7 @@ struct Options {
   std::string out = "runs/ablations", launcher, emit, slurm;
   SweepOptions sweep;
   EstimateOptions estimate;
-  bool dry_run = false, json = false, resume = false;
+  bool dry_run = false, json = false;
 };
 
 std::vector<std::string> words_of(const std::string& text) {
@@ -159,7 +159,7 @@ void add_ablation_command(CLI::App& app, BenchCommands& commands) {
           ->check(CLI::IsMember({"slurm"}));
   command->add_option("--slurm", o->slurm, "Options for the scripts: \"--gpus=8 --time=2-00:00\"")
       ->needs(emit);
-  command->add_flag("--resume", o->resume, "Go on with what is there; always so");
+  command->add_flag("--resume", "Go on with what is there; always so");
   with_examples(
       *command,
       "  elf-bench ablation configs/ablations/optimiser.yaml --dry-run\n"

@@ -351,6 +351,10 @@ void add_speed_command(CLI::App& app, BenchCommands& commands) {
       ->capture_default_str()
       ->check(CLI::IsMember({"float32", "bf16"}));
   speed->add_flag("--json", o->json, "One JSON object");
+  with_examples(*speed,
+                "  elf-bench speed train --preset elf-b --batch 8 --length 128\n"
+                "  elf-bench speed sample --preset elf-b --batch 8 --length 128 --sampling-steps 8 --json\n"
+                "  elf-bench speed train --config configs/nano-verses.yaml\n");
   commands["speed"] = [o](const CommonOptions& common) {
     run_speed(*o, common);
     return 0;

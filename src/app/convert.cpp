@@ -231,6 +231,9 @@ void add_import_command(CLI::App& app, Commands& commands) {
           "elf-b-wmt14-de-en, elf-b-xsum")
       ->required();
   add_parts(command, options->parts);
+  with_examples(command,
+                "  elf-convert import elf_b_owt.pt --config elf-b-owt --tokenizer t5-small/spiece.model "
+                "--encoder t5-small --out models/elf-b\n");
   commands["import"] = [options] { run_import(*options); };
 }
 
@@ -242,6 +245,9 @@ void add_export_command(CLI::App& app, Commands& commands) {
       ->check(CLI::IsMember({"model-dir", "elf-pytorch"}))
       ->capture_default_str();
   add_parts(command, options->parts);
+  with_examples(command,
+                "  elf-convert export runs/verses --out models/verses\n"
+                "  elf-convert export runs/owt --to elf-pytorch --out elf_b.pt\n");
   commands["export"] = [options] { run_export(*options); };
 }
 

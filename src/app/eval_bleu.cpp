@@ -74,7 +74,7 @@ ReferenceStream stream_of(const Texts& texts, bool empty_is_missing) {
 
 // One of the scores: how it is computed, its statistics of the hypotheses, and what of it is printed.
 struct Scorer {
-  std::string key, name, signature;  // "chrf2pp", "chrF2++"
+  std::string key, name, signature;  // "chrf++", "chrF2++"
   std::function<CorpusStatistics(const std::vector<std::string>&)> statistics;
   CorpusStatistics system = {};
   std::optional<Interval> interval = {};
@@ -93,7 +93,7 @@ std::vector<Scorer> make_scorers(const Options& o, const BleuOptions& bleu,
     chrf.word_order = word_order;
     chrf.lowercase = o.lowercase;
     scorers.push_back(
-        {word_order == 0 ? "chrf2" : "chrf2++", chrf_name(chrf), chrf_signature(references, chrf),
+        {word_order == 0 ? "chrf" : "chrf++", chrf_name(chrf), chrf_signature(references, chrf),
          [&references, chrf](const auto& texts) { return chrf_statistics(texts, references, chrf); }});
   }
   if (o.asks("ter")) {

@@ -50,24 +50,26 @@ struct Beside {
 OrderedJson figures_of(const GenerationScores& scores, const OrderedJson& protocol, const Beside& beside) {
   const std::optional<Novelty>& novel = beside.novel;
   const GenPpl& ppl = scores.perplexity;
-  OrderedJson figures = {{"ppl", number_json(ppl.perplexity())},
-                         {"entropy", ppl.mean_entropy()},
-                         {"nll", ppl.nll},
-                         {"tokens", ppl.tokens},
-                         {"samples", ppl.samples},
-                         {"scored", ppl.texts.size()},
-                         {"blank", ppl.blank},
-                         {"cut", ppl.cut},
-                         {"mean_length", scores.gpt2.mean_length},
-                         {"distinct", scores.gpt2.distinct},
-                         {"rep4", scores.gpt2.rep4},
-                         {"corpus_entropy", scores.gpt2.corpus_entropy},
-                         {"own_tokens", scores.own ? diversity_json(*scores.own) : OrderedJson(nullptr)},
-                         {"exact_copies", novel ? OrderedJson(novel->exact_copies) : OrderedJson(nullptr)},
-                         {"new_trigrams", novel ? OrderedJson(novel->new_trigrams) : OrderedJson(nullptr)},
-                         {"mauve", beside.mauve},
-                         {"degenerate", !scores.degenerate.empty()},
-                         {"degenerate_reasons", scores.degenerate}};
+  OrderedJson figures = {
+      {"ppl", number_json(ppl.perplexity())},
+      {"entropy", ppl.mean_entropy()},
+      {"nll", ppl.nll},
+      {"tokens", ppl.tokens},
+      {"samples", ppl.samples},
+      {"scored", ppl.texts.size()},
+      {"skipped_blank", ppl.blank},
+      {"cut", ppl.cut},
+      {"mean_length", scores.gpt2.mean_length},
+      {"distinct", scores.gpt2.distinct},
+      {"rep4", scores.gpt2.rep4},
+      {"corpus_entropy", scores.gpt2.corpus_entropy},
+      {"entropy_model_tokens", scores.own ? OrderedJson(scores.own->entropy) : OrderedJson(nullptr)},
+      {"own_tokens", scores.own ? diversity_json(*scores.own) : OrderedJson(nullptr)},
+      {"exact_copies", novel ? OrderedJson(novel->exact_copies) : OrderedJson(nullptr)},
+      {"new_trigrams", novel ? OrderedJson(novel->new_trigrams) : OrderedJson(nullptr)},
+      {"mauve", beside.mauve},
+      {"degenerate", !scores.degenerate.empty()},
+      {"degenerate_reasons", scores.degenerate}};
   figures.update(protocol);
   return figures;
 }

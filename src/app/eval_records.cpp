@@ -52,7 +52,7 @@ void read_bleu(EvalRecord& record) {
   const OrderedJson& json = record.json;
   record.figures["bleu"] = {json.at("cased").get<double>(), {}};
   record.figures["bleu_lower_cased"] = {json.at("lower_cased").get<double>(), {}};
-  for (const char* name : {"chrf2", "chrf2++", "ter"}) {
+  for (const char* name : {"chrf", "chrf++", "ter"}) {
     if (json.contains(name)) record.figures[name] = {json.at(name).at("score").get<double>(), {}};
   }
 }
@@ -64,8 +64,13 @@ void read_rouge(EvalRecord& record) {
 
 void read_texts_figures(EvalRecord& record) {
   const OrderedJson& json = record.json;
-  add_figures(record, json,
-              {"ppl", "entropy", "rep4", "mean_length", "blank", "exact_copies", "new_trigrams"});
+  add_figures(
+      record, json,
+      {"ppl", "entropy", "rep4", "mean_length", "blank", "skipped_blank", "exact_copies", "new_trigrams"});
+  if (auto blank = record.figures.extract("skipped_blank")) {
+    blank.key() = "blank";
+    record.figures.insert(std::move(blank));
+  }
   for (int n = 1; n <= 4; ++n)
     record.figures[cat("distinct", n)] = {json.at("distinct").at(static_cast<size_t>(n - 1)).get<double>(),
                                           {}};

@@ -51,8 +51,8 @@ void add_references(Figures& figures, const RunMetricOptions& options, const std
     figures.emplace_back("bleu_published", corpus_bleu(texts, streams, published_bleu()).score);
   }
   if (options.wants("chrf")) {
-    figures.emplace_back("chrf2", corpus_chrf(texts, streams).score);
-    figures.emplace_back("chrf2++", corpus_chrf(texts, streams, chrf_plus_plus()).score);
+    figures.emplace_back("chrf", corpus_chrf(texts, streams).score);
+    figures.emplace_back("chrf++", corpus_chrf(texts, streams, chrf_plus_plus()).score);
   }
   if (options.wants("ter")) figures.emplace_back("ter", corpus_ter(texts, streams).score);
   if (options.wants("rouge")) add_rouge(figures, texts, references);
@@ -163,8 +163,8 @@ OrderedJson RunMetrics::protocols(bool with_references) const {
       protocols["bleu_published"] = bleu_signature(one, published_bleu());
     }
     if (options_.wants("chrf")) {
-      protocols["chrf2"] = chrf_signature(one, {});
-      protocols["chrf2++"] = chrf_signature(one, chrf_plus_plus());
+      protocols["chrf"] = chrf_signature(one, {});
+      protocols["chrf++"] = chrf_signature(one, chrf_plus_plus());
     }
     if (options_.wants("ter")) protocols["ter"] = ter_signature(one, {});
     if (options_.wants("rouge")) protocols["rouge"] = "rouge_score 0.1.2, Porter stemmer, F x 100";
@@ -186,7 +186,7 @@ OrderedJson summary_json(const SeedFigures& seeds) {
 }
 
 std::string summary_line(const SeedFigures& seeds) {
-  static const std::vector<std::string> shown = {"bleu",    "bleu_published", "chrf2",          "ter",
+  static const std::vector<std::string> shown = {"bleu",    "bleu_published", "chrf",           "ter",
                                                  "rouge1",  "rouge2",         "rougeL",         "ppl",
                                                  "entropy", "perplexity",     "corpus_entropy", "own_entropy",
                                                  "rep4",    "own_rep4",       "exact_copies",   "mauve"};

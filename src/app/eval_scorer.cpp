@@ -117,6 +117,7 @@ OrderedJson Gpt2Scorer::protocol() const {
           {"max_tokens", gen_ppl_.max_tokens},
           {"truncation", "right"},
           {"bos", gen_ppl_.bos},
+          {"precision", options_.dtype},
           {"device", model_.device().str()},
           {"degenerate_bounds",
            {{"entropy_floor", options_.bounds.entropy_floor},

@@ -151,6 +151,8 @@ void add_forward_command(CLI::App& app, InspectCommands& commands) {
   command.add_option("--weights", options->weights, "ema or raw")
       ->check(CLI::IsMember({"ema", "raw"}))
       ->capture_default_str();
+  with_examples(command,
+                "  elf-inspect forward --model runs/verses --inputs z.safetensors --output x.safetensors\n");
   commands["forward"] = [options](const CommonOptions& common) { run_forward(*options, common); };
 }
 
@@ -167,6 +169,8 @@ void add_encode_command(CLI::App& app, InspectCommands& commands) {
       .add_option("--output", options->output,
                   ".safetensors with last_hidden_state [B, L, D], before mean and std")
       ->required();
+  with_examples(command,
+                "  elf-inspect encode --encoder t5-small --inputs ids.safetensors --output h.safetensors\n");
   commands["encode"] = [options](const CommonOptions& common) { run_encode(*options, common); };
 }
 

@@ -1,14 +1,10 @@
 #include "sample_options.h"
 
-#include <charconv>
-#include <cmath>
-
 #include "elf/base/error.h"
 #include "elf/base/outputs.h"
-#include "elf/config/enum_names.h"
-#include "elf/config/schedules.h"
 #include "elf/sample/candidates.h"
 #include "elf/sample/infill.h"
+#include "sampler_setting.h"
 
 namespace elf::app {
 namespace {
@@ -27,30 +23,6 @@ constexpr const char* kExamples =
     "s.jsonl\n"
     "Settings that are not given come from the model's own `sampling:` section.\n"
     "Beside --output F stands F.json: what the samples were made with. More in docs/SAMPLING.md.\n";
-
-int64_t whole_number(const std::string& text, const std::string& name, int64_t least) {
-  int64_t value = 0;
-  const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || stop != text.data() + text.size() || value < least)
-    usage_error(name, ": found '", text, "', expected an integer from ", least);
-  return value;
-}
-
-uint64_t seed_number(const std::string& text) {
-  uint64_t value = 0;
-  const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (code != std::errc{} || stop != text.data() + text.size())
-    usage_error("--seed: found '", text, "', expected an integer from 0 to 2^64 - 1");
-  return value;
-}
-
-// A scale that is one number goes to `constant`, one that changes with t to `schedule`.
-void set_scale(const std::string& text, const std::string& name, double& constant, std::string& schedule) {
-  const ScaleSchedule parsed = ScaleSchedule::parse(text, name);
-  const bool plain = text.find_first_of(":@") == std::string::npos;
-  schedule = plain ? "" : text;
-  if (plain) constant = parsed.at(0.0);
-}
 
 void add_sampler_options(CLI::App& app, SampleOptions& o) {
   const auto add = [&](const std::string& name, const std::string& help) {
@@ -171,40 +143,6 @@ void check_sample_options(const SampleOptions& o) {
     usage_error("--sweep reads its inputs again: give a file, not -");
 }
 
-void apply_sampler_setting(SamplingConfig& config, const std::string& name, const std::string& value) {
-  const std::string option = "--" + name;
-  if (name == "steps") {
-    constexpr int64_t kMost = 100'000;  // as in configurations
-    config.steps = whole_number(value, option, 1);
-    if (config.steps > kMost)
-      usage_error(option, ": found '", value, "', expected an integer from 1 to ", kMost);
-    config.times.clear();
-  } else if (name == "times") {
-    config.steps = static_cast<int64_t>(parse_times(value, option).size()) - 1;
-    config.times = value;
-  } else if (name == "seed") {
-    config.seed = seed_number(value);
-  } else if (name == "sampler") {
-    config.sampler = parse_enum<SamplerKind>(value, option);
-  } else if (name == "sde-update") {
-    config.sde_update = parse_enum<SdeUpdate>(value, option);
-  } else if (name == "time-schedule") {
-    config.time_schedule = parse_enum<TimeGrid>(value, option);
-  } else if (name == "gamma") {
-    const ScaleSchedule gamma = ScaleSchedule::parse(value, option);
-    if (value.find_first_of(":@") != std::string::npos || gamma.at(0.0) < 0)
-      usage_error(option, ": found '", value, "', expected a number from 0");
-    config.gamma = gamma.at(0.0);
-  } else if (name == "sc-cfg") {
-    set_scale(value, option, config.self_cond_cfg, config.self_cond_cfg_schedule);
-  } else if (name == "cfg") {
-    set_scale(value, option, config.cfg, config.cfg_schedule);
-  } else {
-    usage_error("--sweep: no setting '", name,
-                "'; there are sampler, steps, gamma, sde-update, sc-cfg, cfg, time-schedule, times and seed");
-  }
-}
-
 std::string SweepPoint::file(const std::string& output) const {
   if (values.empty()) return output;
   const std::filesystem::path path(output);
@@ -219,7 +157,8 @@ std::vector<SweepPoint> sweep_points(const SamplingConfig& of_model, const Sampl
   // Times first: --steps beside --times is a contradiction, not a question of order.
   if (options.settings.contains("times") && options.settings.contains("steps"))
     usage_error("--times already says how many steps there are; leave --steps out");
-  for (const auto& [name, value] : options.settings) apply_sampler_setting(base.config, name, value);
+  for (const auto& [name, value] : options.settings)
+    apply_sampler_setting(base.config, name, value, "--" + name);
   std::vector<SweepPoint> points{base};
   for (const std::string& axis : options.sweep) {
     const size_t equals = axis.find('=');
@@ -229,9 +168,10 @@ std::vector<SweepPoint> sweep_points(const SamplingConfig& of_model, const Sampl
     for (const SweepPoint& point : points) {
       for (size_t begin = equals + 1; begin <= axis.size();) {
         const size_t end = std::min(axis.find(',', begin), axis.size());
+        const std::string name = axis.substr(0, equals), value = axis.substr(begin, end - begin);
         longer.push_back(point);
-        longer.back().values.emplace_back(axis.substr(0, equals), axis.substr(begin, end - begin));
-        apply_sampler_setting(longer.back().config, axis.substr(0, equals), axis.substr(begin, end - begin));
+        longer.back().values.emplace_back(name, value);
+        apply_sampler_setting(longer.back().config, name, value, "--sweep " + name);
         begin = end + 1;
       }
     }

@@ -38,9 +38,6 @@ void add_sample_options(CLI::App& app, SampleOptions& options);
 // Throws Error (usage) for what does not go together or is out of range; before any work.
 void check_sample_options(const SampleOptions& options);
 
-// `value`, as typed, for the option `name` of the sampler. Throws Error (usage) naming the option.
-void apply_sampler_setting(SamplingConfig& config, const std::string& name, const std::string& value);
-
 // One combination of a sweep.
 struct SweepPoint {
   SamplingConfig config;

@@ -46,7 +46,7 @@ inline Rule above_to(double min, double max) {
 // Far beyond what anyone trains, near enough that a slip of the finger is told at once and not by a machine
 // that runs out of memory or time.
 inline constexpr double kMostBlocks = 1024, kWidest = 65'536, kMostTokens = 1 << 24, kLongest = 1 << 20,
-                        kMostRows = 1 << 20, kMostSteps = 1e9, kMostEpochs = 1e6, kMostSamplingSteps = 1e5;
+                        kMostRows = 1 << 20, kMostSteps = 1e9, kMostEpochs = 1e6;
 
 template <class V>
 void fields(V& v, ModelConfig& c) {

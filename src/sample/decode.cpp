@@ -90,10 +90,6 @@ at::Tensor target_part(const at::Tensor& ids, const std::vector<int64_t>& length
   return result;
 }
 
-at::Tensor pad_from_eos(const at::Tensor& ids, int64_t eos, int64_t pad) {
-  return ids.masked_fill(ids.eq(eos).cumsum(1).gt(0), pad);
-}
-
 std::vector<std::vector<int64_t>> cut_at_eos(const at::Tensor& ids, int64_t eos) {
   const at::Tensor rows = ids.to(at::kCPU, at::kLong).contiguous();
   std::vector<std::vector<int64_t>> result;

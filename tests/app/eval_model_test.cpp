@@ -77,7 +77,7 @@ TEST_F(EvalModel, GenPplEqualsThePublishedCode) {
   EXPECT_NEAR(result["entropy"].get<double>(), set["mean_entropy"].get<double>(), 1e-4);
   EXPECT_EQ(result["tokens"], set["total_tokens"]);
   EXPECT_EQ(result["scored"], set["kept"].size());
-  EXPECT_EQ(result["blank"].get<size_t>(), set["texts"].size() - set["kept"].size());
+  EXPECT_EQ(result["skipped_blank"].get<size_t>(), set["texts"].size() - set["kept"].size());
 }
 
 // Field case 2: the record holds everything that the number depends on, and is the same bytes twice.
@@ -89,9 +89,9 @@ TEST_F(EvalModel, RecordsSayHowAndAreTheSameTwice) {
   const json whole = json::parse(first.out);
   EXPECT_EQ(whole["exact_copies"], 1.0);
   EXPECT_TRUE(whole["generation"].is_null());
-  for (const char* key :
-       {"entropy", "samples", "protocol", "scorer", "gpt2_tokenizer_hash", "max_tokens", "truncation", "bos",
-        "distinct", "rep4", "blank", "mean_length", "generation", "inputs", "device"}) {
+  for (const char* key : {"entropy", "samples", "protocol", "scorer", "gpt2_tokenizer_hash", "max_tokens",
+                          "truncation", "bos", "distinct", "rep4", "skipped_blank", "precision",
+                          "entropy_model_tokens", "mean_length", "generation", "inputs", "device"}) {
     json broken = whole;
     ASSERT_TRUE(broken.contains(key)) << key;
     broken.erase(key);
@@ -178,7 +178,7 @@ TEST_F(EvalModel, RunScoresPairsForSettingsAndSeeds) {
     EXPECT_EQ(result["seeds"], json({3, 5}));
     EXPECT_EQ(result["data"]["references"], "raw target text of the dataset");
     for (const char* figure :
-         {"bleu", "bleu_published", "chrf2", "ter", "rougeL", "exact_match", "own_entropy"}) {
+         {"bleu", "bleu_published", "chrf", "ter", "rougeL", "exact_match", "own_entropy"}) {
       const json& values = result["figures"][figure]["values"];
       ASSERT_EQ(values.size(), 2u) << figure;
       EXPECT_NEAR(result["figures"][figure]["mean"].get<double>(),

@@ -169,7 +169,7 @@ TEST_F(Records, BleuOptions) {
                           .object();
   EXPECT_THAT(record["signature"].get<std::string>(),
               testing::StartsWith("nrefs:1|bs:30|seed:12345|case:mixed|"));
-  for (const char* metric : {"chrf2", "chrf2++", "ter"})
+  for (const char* metric : {"chrf", "chrf++", "ter"})
     EXPECT_TRUE(record[metric]["bootstrap"].contains("p_value")) << metric;
   const std::string lines = path("sentences.jsonl");
   ASSERT_EQ(eval({"bleu", "--hyp", hyp, "--ref", ref, "--sentences", lines}).code, 0);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "../../src/app/watch.h"
+#include "sampler_setting.h"
 #include "support/errors.h"
 
 namespace elf::app {
@@ -47,7 +48,7 @@ TEST(SampleOptions, SettingsGoOverTheModels) {
   EXPECT_EQ(config.sde_update, SdeUpdate::kPaper);
   SamplingConfig scheduled;
   scheduled.cfg_schedule = "0:1,1:3";
-  apply_sampler_setting(scheduled, "cfg", "2");
+  apply_sampler_setting(scheduled, "cfg", "2", "--cfg");
   EXPECT_EQ(scheduled.cfg_schedule, "");
   EXPECT_EQ(scheduled.cfg, 2.0);
   EXPECT_EQ(config_of({"--times", "0.1,0.5"}).steps, 3);

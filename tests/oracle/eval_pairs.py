@@ -122,7 +122,7 @@ def compare_translations(tool, files, folder, hypotheses, references, result):
                 result.add(f"{where}, text {i}", line["bleu"], single.sentence_score(hypotheses[i], [references[i]]).score)
     record = elf(tool, "bleu", "--hyp", files.hyp, "--ref", files.ref, "--metrics", "bleu,chrf,chrf++,ter", "--json", "--force",
                  "--sentences", sentences)
-    metrics = {"chrf2": CHRF(), "chrf2++": CHRF(word_order=2), "ter": TER()}
+    metrics = {"chrf": CHRF(), "chrf++": CHRF(word_order=2), "ter": TER()}
     for key, metric in metrics.items():
         result.add(key, record[key]["score"], metric.corpus_score(hypotheses, [references]).score)
         for i, line in enumerate(lines_of(sentences)):

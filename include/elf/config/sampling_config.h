@@ -19,6 +19,8 @@ enum class TimeGrid {
   kLogitNormalQuantiles
 };  // logit_normal | uniform | logit_normal_quantiles
 
+inline constexpr int64_t kMostSamplingSteps = 100'000;
+
 struct SamplingConfig {
   SamplerKind sampler = SamplerKind::kSde;
   int64_t steps = 32;

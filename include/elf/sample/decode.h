@@ -41,9 +41,6 @@ Decoded decode(const SamplerModel& model, const at::Tensor& latents, const Decod
 // beyond L are 0. Any dtype.
 at::Tensor target_part(const at::Tensor& ids, const std::vector<int64_t>& lengths, int64_t keep);
 
-// [B, L]: everything from the first `eos` of a row on becomes `pad`.
-at::Tensor pad_from_eos(const at::Tensor& ids, int64_t eos, int64_t pad);
-
 // The ids of each row before its first `eos`; the whole row when there is none.
 std::vector<std::vector<int64_t>> cut_at_eos(const at::Tensor& ids, int64_t eos);
 

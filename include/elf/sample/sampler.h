@@ -50,6 +50,9 @@ struct SamplerDraws {
   std::function<at::Tensor(int64_t)> step_noise;
 };
 
+// Network calls of a walk of config.steps steps; guidance adds rows to them, not calls. The decode is one more.
+int64_t network_calls(const SamplingConfig& config);
+
 // Draws of the samples with these indices, keyed by (config.seed, purpose, step, index).
 SamplerDraws draw_sampler(const SamplingConfig& config, const std::vector<int64_t>& samples, int64_t length,
                           int64_t latent_dim, at::Device device = at::kCPU);

@@ -21,8 +21,6 @@ class DistillationObjective final : public TrainingObjective {
   double weight(const Batch& batch) const override;
   Loss loss(const Batch& batch, int64_t step, double whole) override;
 
-  const std::string& teacher_digest() const { return teacher_.weights_digest; }
-
  private:
   ElfNet& network_;
   LatentCodec& codec_;
