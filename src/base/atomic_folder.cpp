@@ -1,8 +1,10 @@
 #include "elf/base/atomic_folder.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
@@ -13,6 +15,27 @@ namespace {
 
 fs::path beside(const fs::path& path, const std::string& ending) {
   return path.parent_path() / cat(".", path.filename().string(), ".", ::getpid(), ending);
+}
+
+// In one step. False: this file system cannot, or whatever else is wrong; plain renames will tell.
+bool exchanged(const fs::path& a, const fs::path& b) {
+  return ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0;
+}
+
+// The same in three steps: by a third name, which the one at `place` keeps only when all else fails.
+std::error_code exchange_by_renames(const fs::path& made, const fs::path& place) {
+  const fs::path old = beside(place, ".old");
+  std::error_code error, back;
+  fs::rename(place, old, error);
+  if (error) return error;
+  fs::rename(made, place, error);
+  fs::rename(old, error ? place : made, back);
+  if (error && back) {
+    environment_error(place.string(), ": cannot be put in place: ", error.message(),
+                      "; what was there is now ", old.string(),
+                      ", which could not be given its name back: ", back.message());
+  }
+  return error;
 }
 
 }  // namespace
@@ -52,14 +75,20 @@ void AtomicFolder::commit() {
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(temporary_))
     sync_to_disk(entry.path());
   sync_to_disk(temporary_);
-  const fs::path old = beside(final_, ".old");
-  std::error_code error;
-  if (fs::exists(final_)) fs::rename(final_, old, error);
-  if (!error) fs::rename(temporary_, final_, error);
-  if (error) environment_error(final_.string(), ": cannot be put in place: ", error.message());
+  put_in_place(temporary_, final_);
   committed_ = true;
-  fs::remove_all(old, error);
-  sync_to_disk(final_.has_parent_path() ? final_.parent_path() : fs::path("."));
+}
+
+void put_in_place(const fs::path& made, const fs::path& place) {
+  std::error_code error;
+  if (!fs::exists(place, error)) {
+    fs::rename(made, place, error);
+  } else if (!exchanged(made, place)) {
+    error = exchange_by_renames(made, place);
+  }
+  if (error) environment_error(place.string(), ": cannot be put in place: ", error.message());
+  sync_to_disk(place.has_parent_path() ? place.parent_path() : fs::path("."));
+  fs::remove_all(made, error);  // what was there before; it goes when the new names are on disk
 }
 
 }  // namespace elf

@@ -8,6 +8,7 @@
 
 #include "elf/base/atomic_folder.h"
 #include "elf/base/error.h"
+#include "support/c_library.h"
 #include "support/temporary_folder.h"
 
 namespace elf {
@@ -105,6 +106,67 @@ TEST_F(Files, ErrorsNameThePath) {
   EXPECT_NO_THROW(make_folder(folder_ / "a" / "b"));
   EXPECT_NO_THROW(make_folder(folder_ / "a" / "b"));
   expect_error(ErrorKind::kEnvironment, none, [&] { sync_to_disk(none); });
+}
+
+// A folder with one file that says `content`, over whatever is at `path`.
+void make_over(const fs::path& path, const std::string& content) {
+  AtomicFolder folder(path, true);
+  write_file(folder.temporary() / "file", content);
+  folder.commit();
+}
+
+TEST_F(Files, AFolderIsReplacedInOneStep) {
+  make_over(folder_ / "f", "old");
+  int renames = 0;
+  {
+    const test::WhileCallsAsk watching([&](const std::string& call, const std::string& path) {
+      if (call.starts_with("rename") && path == folder_ / "f") ++renames;
+      EXPECT_TRUE(fs::exists(folder_ / "f" / "file")) << call << " " << path;
+      return 0;
+    });
+    make_over(folder_ / "f", "new");
+  }
+  EXPECT_EQ(renames, 1);
+  EXPECT_EQ(read_file(folder_ / "f" / "file"), "new");
+  EXPECT_EQ(names(), std::vector<std::string>{"f"});
+}
+
+// Network file systems mostly cannot exchange names: the old folder steps aside, and back when it must.
+TEST_F(Files, AFolderThatCannotBeReplacedStays) {
+  make_over(folder_ / "f", "old");
+  int allowed = 0;  // renames to the final name
+  const auto without_exchange = [&](const std::string& call, const std::string& path) {
+    if (call == "renameat2") return EINVAL;
+    return call == "rename" && path == folder_ / "f" && allowed-- == 0 ? EIO : 0;
+  };
+  {
+    const test::WhileCallsAsk failing(without_exchange);
+    expect_error(ErrorKind::kEnvironment, "f: cannot be put in place",
+                 [&] { make_over(folder_ / "f", "new"); });
+  }
+  EXPECT_EQ(read_file(folder_ / "f" / "file"), "old");
+  EXPECT_EQ(names(), std::vector<std::string>{"f"});
+  allowed = 1;
+  {
+    const test::WhileCallsAsk failing(without_exchange);
+    make_over(folder_ / "f", "new");
+  }
+  EXPECT_EQ(read_file(folder_ / "f" / "file"), "new");
+  EXPECT_EQ(names(), std::vector<std::string>{"f"});
+}
+
+TEST_F(Files, AFolderThatLostItsNameIsNamed) {
+  make_over(folder_ / "f", "old");
+  const std::string aside = cat(".f.", ::getpid(), ".old");
+  {
+    const test::WhileCallsAsk failing([&](const std::string& call, const std::string& path) {
+      return call == "renameat2" || (call == "rename" && path == folder_ / "f") ? EIO : 0;
+    });
+    expect_error(ErrorKind::kEnvironment, "what was there is now " + (folder_ / aside).string(),
+                 [&] { make_over(folder_ / "f", "new"); });
+  }
+  EXPECT_EQ(names(), std::vector<std::string>{aside});
+  EXPECT_EQ(read_file(folder_ / aside / "file"), "old");
 }
 
 TEST_F(Files, AFolderHoldsOnlyTheseNames) {

@@ -26,6 +26,11 @@ class AtomicFolder {
   bool committed_ = false;
 };
 
+// Gives the folder `made` the name `place`, beside it, and removes what had that name before. Where the file
+// system can exchange two names there is a whole folder of that name at every moment. Throws Error
+// (environment); the old folder then has its name still, or the message says which one.
+void put_in_place(const std::filesystem::path& made, const std::filesystem::path& place);
+
 // True when `folder` exists and holds nothing but files and folders of these names: what the same command
 // wrote before, and may replace.
 bool holds_only(const std::filesystem::path& folder, const std::vector<std::string>& names);
