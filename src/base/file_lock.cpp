@@ -30,6 +30,7 @@ FileLock::~FileLock() {
 
 void FileLock::write(const std::string& text) {
   const auto size = static_cast<ssize_t>(text.size());
+  errno = ENOSPC;  // a write that stops short sets none
   if (::ftruncate(descriptor_, 0) != 0 || ::pwrite(descriptor_, text.data(), text.size(), 0) != size)
     path_error(file_, "cannot be written", {errno, std::generic_category()});
 }

@@ -98,10 +98,9 @@ void write_file(const fs::path& path, std::string_view content) {
   File file(std::fopen(target.temporary().c_str(), "wb"));
   if (!file) path_error(path, "cannot be written", {errno, std::generic_category()});
   const bool written = std::fwrite(content.data(), 1, content.size(), file.get()) == content.size();
-  if (!written || std::fflush(file.get()) != 0) {
+  // Network file systems may say only at the end that there is no space.
+  if (!written || std::fflush(file.get()) != 0 || std::fclose(file.release()) != 0)
     environment_error(path.string(), ": writing failed: ", std::strerror(errno));
-  }
-  file.reset();
   target.commit();
 }
 

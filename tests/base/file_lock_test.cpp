@@ -2,10 +2,12 @@
 #include "elf/base/file_lock.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -66,6 +68,27 @@ TEST(FileLock, WaitsUntilItIsFree) {
   freed = true;
   first.reset();
   other.join();
+}
+
+// A disk that is full in the middle of the line, by the limit on the size of a file.
+TEST(FileLock, WhyALineWasCutIsSaid) {
+  const test::TemporaryFolder folder;
+  FileLock lock(folder / "lock");
+  rlimit usual{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &usual), 0);
+  rlimit small = usual;
+  small.rlim_cur = 4;
+  std::string message;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  try {
+    errno = 0;
+    lock.write("host a pid 1\n");
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &usual), 0);
+  EXPECT_EQ(read_file(folder / "lock"), "host");
+  EXPECT_EQ(message, (folder / "lock").string() + ": cannot be written: No space left on device");
 }
 
 TEST(FileLock, AFolderThatIsNotThereIsSaid) {

@@ -108,6 +108,18 @@ TEST_F(Files, ErrorsNameThePath) {
   expect_error(ErrorKind::kEnvironment, none, [&] { sync_to_disk(none); });
 }
 
+TEST_F(Files, AnErrorOfTheCloseIsSeen) {
+  write_file(folder_ / "a.txt", "old");
+  {
+    const test::WhileCallsAsk failing(
+        [](const std::string& call, const std::string&) { return call == "fclose" ? ENOSPC : 0; });
+    expect_error(ErrorKind::kEnvironment, "a.txt: writing failed: No space left on device",
+                 [&] { write_file(folder_ / "a.txt", "new"); });
+  }
+  EXPECT_EQ(read_file(folder_ / "a.txt"), "old");
+  EXPECT_EQ(names(), std::vector<std::string>{"a.txt"});
+}
+
 // A folder with one file that says `content`, over whatever is at `path`.
 void make_over(const fs::path& path, const std::string& content) {
   AtomicFolder folder(path, true);
