@@ -72,9 +72,7 @@ AtomicFolder::~AtomicFolder() {
 }
 
 void AtomicFolder::commit() {
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(temporary_))
-    sync_to_disk(entry.path());
-  sync_to_disk(temporary_);
+  sync_all_to_disk(temporary_);
   put_in_place(temporary_, final_);
   committed_ = true;
 }

@@ -134,6 +134,14 @@ void sync_to_disk(const fs::path& path) {
   }
 }
 
+void sync_all_to_disk(const fs::path& path) {
+  if (fs::is_directory(path)) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path))
+      sync_to_disk(entry.path());
+  }
+  sync_to_disk(path);
+}
+
 std::string digest(std::string_view bytes) {
   return hexadecimal(XXH3_128bits(bytes.data(), bytes.size()));
 }

@@ -137,7 +137,8 @@ void require_fit(const RunConfig& config, const SentencePieceTokenizer& tokenize
   }
 }
 
-// Copies a file, or a folder; of the folder of a T5 only what is needed of it.
+// Copies a file, or a folder; of the folder of a T5 only what is needed of it. The copy is on disk before
+// config.yaml, written last, says that the parts are there.
 void copy_part(const fs::path& from, const fs::path& to, bool t5) {
   std::error_code error;
   if (fs::exists(to, error) && fs::equivalent(from, to, error)) return;
@@ -151,6 +152,7 @@ void copy_part(const fs::path& from, const fs::path& to, bool t5) {
     fs::copy(from, to, fs::copy_options::recursive, error);
   }
   if (error) environment_error(to.string(), ": cannot be copied from ", from.string(), ": ", error.message());
+  sync_all_to_disk(to);
 }
 
 // `folder` becomes a model directory of the decoder's averages.

@@ -6,11 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
 
 #include "elf/base/files.h"
 #include "elf/base/manifest.h"
 #include "elf/model/published_weights.h"
 #include "elf/model/weight_map.h"
+#include "support/c_library.h"
 #include "support/errors.h"
 #include "support/model_folders.h"
 #include "support/temporary_folder.h"
@@ -61,6 +63,30 @@ TEST_F(ModelDir, IsSelfContained) {
   expect_equal(stored.raw, model_.raw);
   EXPECT_EQ(stored.step, 12);
   EXPECT_EQ(stored.config.data.train, "");
+}
+
+// A run folder has no last flush of everything: what its config.yaml names is on disk before it.
+TEST_F(ModelDir, PartsAreOnDiskBeforeTheConfiguration) {
+  const fs::path run = fs::canonical(folder_.path()) / "run";  // as the kernel names descriptors
+  const fs::path statistics = folder_.write("statistics.json", "{}");
+  fs::create_directories(folder_ / "table" / "more");
+  folder_.write("table/more/notes", "of a user");
+  model_.config.latents.statistics = statistics.string();
+  std::set<std::string> flushed, before_configuration;
+  {
+    const test::WhileCallsAsk watching([&](const std::string& call, const std::string& path) {
+      if (call == "fsync") flushed.insert(path);
+      if (call == "rename" && path == run / "config.yaml") before_configuration = flushed;
+      return 0;
+    });
+    write_model_parts(run, model_.config);
+  }
+  for (const char* part : {"statistics.json", "latents", "latents/more", "latents/more/notes"})
+    EXPECT_TRUE(before_configuration.contains((run / part).string())) << part;
+  for (const auto& entry : fs::directory_iterator(folder_ / "table")) {
+    const fs::path copy = run / "latents" / entry.path().filename();
+    EXPECT_TRUE(before_configuration.contains(copy.string())) << copy;
+  }
 }
 
 TEST_F(ModelDir, OneSetOfWeightsSaysWhichItIs) {

@@ -46,6 +46,9 @@ void make_folder(const std::filesystem::path& path);
 // fsync of a file or folder. Throws Error (environment).
 void sync_to_disk(const std::filesystem::path& path);
 
+// The same for a folder and all that is in it; a file is the case of one.
+void sync_all_to_disk(const std::filesystem::path& path);
+
 // "xxh128:" and 32 hexadecimal digits (XXH3, 128 bits), of bytes or of a file's content.
 std::string digest(std::string_view bytes);
 std::string digest_of_file(const std::filesystem::path& path);
