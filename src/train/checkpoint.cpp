@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "elf/base/atomic_folder.h"
 #include "elf/base/error.h"
 #include "elf/base/files.h"
 #include "elf/base/json.h"
@@ -49,34 +50,39 @@ std::string read_pointer(const fs::path& path) {
   return name;
 }
 
+void write_parts(const fs::path& folder, const Checkpoint& checkpoint) {
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  write_safetensors(folder / "model.safetensors", checkpoint.model);
+  write_safetensors(folder / "ema.safetensors", checkpoint.ema);
+  write_safetensors(folder / "optimizer.safetensors", checkpoint.optimizer);
+  write_file(folder / "state.json", checkpoint.state.dump(2) + "\n");
+  write_manifest(folder, {"model.safetensors", "ema.safetensors", "optimizer.safetensors", "state.json"});
+}
+
 }  // namespace
 
 void save_checkpoint(const fs::path& folder, int64_t step, const Checkpoint& checkpoint) {
   const std::string name = name_of_step(step);
   const fs::path temporary = folder / (name + kTemporaryMark);
-  try {
-    fs::create_directories(folder);
-    fs::remove_all(temporary);
-    fs::create_directory(temporary);
-    write_safetensors(temporary / "model.safetensors", checkpoint.model);
-    write_safetensors(temporary / "ema.safetensors", checkpoint.ema);
-    write_safetensors(temporary / "optimizer.safetensors", checkpoint.optimizer);
-    write_file(temporary / "state.json", checkpoint.state.dump(2) + "\n");
-    write_manifest(temporary,
-                   {"model.safetensors", "ema.safetensors", "optimizer.safetensors", "state.json"});
-    fs::remove_all(folder / name);  // a broken one of the same step, skipped at resume
-    fs::rename(temporary, folder / name);
-    sync_to_disk(folder);
-    write_file(folder / "latest", name + "\n");
-  } catch (const fs::filesystem_error& error) {
-    std::error_code ignored;
-    fs::remove_all(temporary, ignored);
-    environment_error("checkpoint of step ", step, ": ", error.what());
-  } catch (const Error& error) {
+  bool in_place = false;
+  const auto fail = [&](const std::exception& error) {
     std::error_code ignored;
     fs::remove_all(temporary, ignored);
     environment_error("checkpoint of step ", step,
-                      " was not written, the one before is untouched: ", error.what());
+                      in_place ? " is written, but `latest` does not name it: "
+                               : " was not written, the one before is untouched: ",
+                      error.what());
+  };
+  try {
+    write_parts(temporary, checkpoint);
+    put_in_place(temporary, folder / name);  // over one of the same step, which may be the only one
+    in_place = true;
+    write_file(folder / "latest", name + "\n");
+  } catch (const fs::filesystem_error& error) {
+    fail(error);
+  } catch (const Error& error) {
+    fail(error);
   }
 }
 

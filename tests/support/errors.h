@@ -10,18 +10,22 @@
 
 namespace elf::test {
 
-// The message of the usage error (exit code 2) that `action` throws; fails the test when it throws none or
-// another kind.
+// The message of the Error that `action` throws; fails the test when it throws none or one of another kind.
 template <class Action>
-std::string usage_message(Action action) {
+std::string error_message(ErrorKind kind, Action action) {
   try {
     action();
   } catch (const Error& error) {
-    EXPECT_EQ(error.exit_code(), 2) << error.what();
+    EXPECT_EQ(error.kind(), kind) << error.what();
     return error.what();
   }
   ADD_FAILURE() << "no error";
   return "";
+}
+
+template <class Action>
+std::string usage_message(Action action) {
+  return error_message(ErrorKind::kUsage, action);
 }
 
 }  // namespace elf::test

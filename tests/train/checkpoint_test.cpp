@@ -7,6 +7,8 @@
 #include "elf/base/error.h"
 #include "elf/base/files.h"
 #include "elf/base/manifest.h"
+#include "support/c_library.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace elf {
@@ -83,6 +85,32 @@ TEST_F(Checkpoints, OldOnesGoBestStays) {
   EXPECT_TRUE(fs::exists(folder_ / name(2)));
   EXPECT_FALSE(fs::exists(folder_ / name(3)));
   EXPECT_EQ(newest(), name(5));
+}
+
+// Saved again, as a run does that is told to stop where it is: killed at any moment it has the step.
+TEST_F(Checkpoints, TheSameStepIsReplacedInOneStep) {
+  save(3);
+  const TensorMap other{{"a", at::zeros({3}, at::kFloat)}};
+  {
+    const test::WhileCallsAsk watching([&](const std::string& call, const std::string& path) {
+      if (call.starts_with("rename")) EXPECT_EQ(manifest_problem(folder_ / name(3)), "") << path;
+      return 0;
+    });
+    save_checkpoint(folder_, 3, {other, other, other, {{"step", 3}}});
+  }
+  EXPECT_TRUE(at::equal(load_checkpoint(folder_ / name(3)).ema.at("a"), other.at("a")));
+  EXPECT_FALSE(fs::exists(folder_ / (name(3) + ".tmp")));
+}
+
+TEST_F(Checkpoints, APointerThatCannotMoveIsNamed) {
+  save(1);
+  const test::WhileCallsAsk failing([](const std::string& call, const std::string& path) {
+    return call == "rename" && path.ends_with("/latest") ? ENOSPC : 0;
+  });
+  const std::string message = test::error_message(ErrorKind::kEnvironment, [&] { save(2); });
+  EXPECT_THAT(message,
+              ::testing::HasSubstr("checkpoint of step 2 is written, but `latest` does not name it"));
+  EXPECT_EQ(newest(), name(2));
 }
 
 TEST_F(Checkpoints, AFailedSaveLeavesTheOldOne) {
