@@ -117,14 +117,17 @@ void set_aside_later_checkpoints(const fs::path& folder, const std::string& name
   write_file(folder / "latest", name + "\n");
 }
 
-std::optional<fs::path> newest_checkpoint(const fs::path& folder) {
+void remove_unfinished_checkpoints(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::path> stale;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     if (entry.path().filename().string().ends_with(kTemporaryMark)) stale.push_back(entry.path());
   }
   for (const fs::path& path : stale) fs::remove_all(path, error);
-  std::vector<std::string> names = checkpoint_names(folder);
+}
+
+std::optional<fs::path> newest_checkpoint(const fs::path& folder) {
+  const std::vector<std::string> names = checkpoint_names(folder);
   for (auto name = names.rbegin(); name != names.rend(); ++name) {
     const std::string problem = manifest_problem(folder / *name);
     if (problem.empty()) return folder / *name;

@@ -90,15 +90,20 @@ RunFolder::RunFolder(const RunPlan& plan, const ResumeChoice& resume) : path_(pl
   if (error) usage_error(path_.string(), ": the run folder cannot be made: ", error.message());
   lock();
   find_checkpoint(resume);
-  const std::optional<RunConfig> before =
-      held_a_run ? std::optional(load_run_config(path_ / "config.yaml")) : std::nullopt;
-  if (before) refuse_another_model(before->model, plan.config.model);
+  if (!held_a_run) return;
+  before_ = load_run_config(path_ / "config.yaml");
+  refuse_another_model(before_->model, plan.config.model);
+}
+
+void RunFolder::begin(const RunConfig& config) const {
   log_to_file(path_ / "log.txt");
-  if (before && checkpoint_) {
-    warn_of_changes(*before, plan.config);
-    store_settings(*before, plan.config);
+  remove_unfinished_checkpoints(checkpoints());
+  if (goes_back_) set_aside_later_checkpoints(checkpoints(), checkpoint_->filename().string());
+  if (before_ && checkpoint_) {
+    warn_of_changes(*before_, config);
+    store_settings(*before_, config);
   } else {
-    write_model_parts(path_, plan.config);
+    write_model_parts(path_, config);
   }
 }
 
@@ -135,13 +140,12 @@ void RunFolder::find_checkpoint(const ResumeChoice& resume) {
   if (!resume.names_a_path()) return;
   const fs::path named = checkpoint_at(resume.text);
   std::error_code error;
-  const bool own = fs::equivalent(named.parent_path(), checkpoints(), error);
-  if (checkpoint_ && !own) {
+  goes_back_ = fs::equivalent(named.parent_path(), checkpoints(), error);
+  if (checkpoint_ && !goes_back_) {
     usage_error(path_.string(), ": holds a run already (", checkpoint_->filename().string(),
                 "); to go on from ", named.string(), " give another --out");
   }
   checkpoint_ = named;
-  if (own) set_aside_later_checkpoints(checkpoints(), named.filename().string());
 }
 
 void RunFolder::refuse_another_model(ModelConfig before, const ModelConfig& now) const {

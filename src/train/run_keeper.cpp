@@ -36,6 +36,14 @@ json RunKeeper::restore(const Trained& trained) {
   return state;
 }
 
+void RunKeeper::begin() {
+  ranks_.first_does("opening the run folder", [&] {
+    folder_->begin(plan_.config);
+    if (const auto& checkpoint = folder_->checkpoint())
+      log_info(cat("resuming ", checkpoint->string(), " at step ", last_saved_));
+  });
+}
+
 json RunKeeper::read(const std::filesystem::path& path, const Trained& trained) const {
   const Checkpoint checkpoint = load_checkpoint(path);
   const json& state = checkpoint.state;
@@ -47,7 +55,6 @@ json RunKeeper::read(const std::filesystem::path& path, const Trained& trained) 
   trained.network.load(checkpoint.model, path.string());
   if (!fault_at("forget_ema", step)) trained.ema.load(checkpoint.ema, 0);
   if (!fault_at("forget_optimizer", step)) trained.optimizer.load_state(checkpoint.optimizer, 0);
-  log_info(cat("resuming ", path.string(), " at step ", step));
   return state;
 }
 

@@ -27,8 +27,11 @@ class RunKeeper {
   // Opens the folder; throws as RunFolder does.
   RunKeeper(const RunPlan& plan, const ResumeChoice& resume, Ranks& ranks);
 
-  // The checkpoint's tensors into those of all ranks; returns its state.json, null for a fresh run.
+  // The checkpoint's tensors into those of all ranks; returns its state.json, null for a fresh run. The
+  // folder stays as it is: the caller may still refuse what it says.
   nlohmann::json restore(const Trained& trained);
+  // Before anything is saved: the folder becomes that of this run (RunFolder::begin).
+  void begin();
 
   // Saves as the checkpoint of state["step"], in the background when memory allows; then runs train.hook and
   // returns its figures, an empty object without any.

@@ -188,6 +188,7 @@ void Trainer::Implementation::resume() {
     if (planned > 0) state_.total_steps = planned;  // else train.minutes: fixed when the run began
     if (saved.contains("best")) best_.load(saved.at("best"));
   }
+  keeper_->begin();  // all that can be refused has been seen
   if (!ranks_.first() || finished()) return;
   log_info(description(config_, network_.parameters(), ranks_.size(), device_));
   reporter_ = std::make_unique<Reporter>(plan_, device_, ranks_.size(), keeper_->folder(), state_.step);

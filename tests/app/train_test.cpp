@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "elf/tensor/safetensors.h"
@@ -31,6 +32,13 @@ class LongRun : public test::TinyRun {
     std::vector<int> steps;
     for (int i = 1; i <= last; ++i) steps.push_back(i);
     return steps;
+  }
+  // Every file of a run with its bytes, and every folder.
+  static std::map<std::string, std::string> contents(const std::string& run_name) {
+    std::map<std::string, std::string> found;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_ / run_name))
+      found[entry.path().string()] = entry.is_directory() ? "" : slurp(entry.path());
+    return found;
   }
 };
 
@@ -205,6 +213,41 @@ TEST_F(LongRun, FoldersOfOtherRunsAreRefused) {
   fs::copy(folder_ / "mine", folder_ / "early", fs::copy_options::recursive);
   fs::remove_all(folder_ / "early/checkpoints");
   refused("--out early --set model.depth=3", "another `model:` section");
+}
+
+TEST_F(LongRun, RefusedCommandsChangeNothing) {
+  must("elf-train --config run.yaml --out whole --set train.save_every=5 --set train.keep_last=9");
+  must("elf-prepare corpus --input docs.txt --tokenizer words --max-length 8 --out all-rows.h5");
+  must("elf-prepare table --data docs.h5 --kind gaussian --width 8 --out other-table");
+  fs::remove(checkpoint("whole", 15) / "manifest.json");
+  fs::create_directories(checkpoint("whole", 25).string() + ".tmp");
+  const auto before = contents("whole");
+  const std::string back = "--set train.steps=30 --resume whole/checkpoints/step-000000";
+  const std::vector<std::pair<std::string, std::string>> refused = {
+      {"--resume never", "holds a run already"},
+      {back + "10 --set model.depth=3", "another `model:` section"},
+      {back + "10 --set data.train=all-rows.h5", "another dataset"},
+      {back + "10 --set latents.path=other-table", "gives the latents"},
+      {back + "15", "cannot be used"},
+      {"--set train.steps=30 --set data.train=all-rows.h5", "another dataset"},
+      {"--set train.steps=30 --set latents.path=other-table", "gives the latents"}};
+  for (const auto& [options, part] : refused) {
+    const Outcome outcome = tool("elf-train --config run.yaml --out whole " + options);
+    EXPECT_EQ(outcome.code, 2) << options << "\n" << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(part)) << options;
+    EXPECT_TRUE(contents("whole") == before) << options;
+  }
+}
+
+// What lies unfinished in another's run may be what its trainer is writing.
+TEST_F(LongRun, GoingOnFromAnotherRunRemovesNothingThere) {
+  must("elf-train --config run.yaml --out giver --set train.steps=5");
+  const fs::path unfinished = checkpoint("giver", 9).string() + ".tmp";
+  fs::create_directories(unfinished);
+  must("elf-train --config run.yaml --out taker --resume giver --set train.steps=7");
+  EXPECT_TRUE(fs::exists(unfinished));
+  must("elf-train --config run.yaml --out giver --set train.steps=7");
+  EXPECT_FALSE(fs::exists(unfinished)) << "left over in a run of one's own";
 }
 
 TEST_F(LongRun, ResumesFromTheCheckpointNamed) {

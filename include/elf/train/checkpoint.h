@@ -38,9 +38,12 @@ void remove_old_checkpoints(const std::filesystem::path& folder, int64_t keep_la
 // `name`: for going on from an earlier one without losing those.
 void set_aside_later_checkpoints(const std::filesystem::path& folder, const std::string& name);
 
+// Removes what saves that were cut short have left. Only for whom the run is locked: in another's, such a
+// folder is the checkpoint that is being written.
+void remove_unfinished_checkpoints(const std::filesystem::path& folder);
+
 // The newest whole checkpoint; each broken one is skipped with a log line that says why. Nothing when the
-// folder holds no checkpoint; throws Error (usage) when it holds some and none is whole. Temporary left-overs
-// are removed.
+// folder holds no checkpoint; throws Error (usage) when it holds some and none is whole. Changes nothing.
 std::optional<std::filesystem::path> newest_checkpoint(const std::filesystem::path& folder);
 
 // Reads and verifies one checkpoint. Throws Error (usage) saying what is wrong.

@@ -21,14 +21,19 @@ struct ResumeChoice {
 class RunFolder {
  public:
   // Makes config.train.out, locks it (DIR/lock: host and process id, freed when the process ends, however it
-  // ends), finds the checkpoint to go on from, compares the run's configuration with the present one, and
-  // starts DIR/log.txt. A fresh run gets its own copies of tokenizer and encoder, and config.yaml.
+  // ends), finds the checkpoint to go on from and compares the run's configuration with the present one. The
+  // run that is there stays as it is until begin().
   // Throws Error (usage): the folder cannot be made; another trainer works there; it holds another run, or
   // any with resume "never"; none of its checkpoints is whole; the path to resume from is no checkpoint.
   RunFolder(const RunPlan& plan, const ResumeChoice& resume);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
+
+  // Makes the run that of `config`, the one of the plan, once nothing can be refused any more: starts
+  // DIR/log.txt, sets later checkpoints aside and removes unfinished ones. A fresh run gets its own copies of
+  // tokenizer and encoder, and config.yaml; one that goes on gets its changed settings.
+  void begin(const RunConfig& config) const;
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
@@ -43,6 +48,8 @@ class RunFolder {
 
   std::filesystem::path path_;
   std::optional<std::filesystem::path> checkpoint_;
+  bool goes_back_ = false;           // to an own checkpoint that was named: later ones are in the way
+  std::optional<RunConfig> before_;  // of the run that the folder held
   std::unique_ptr<FileLock> lock_;
 };
 
