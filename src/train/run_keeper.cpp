@@ -61,7 +61,7 @@ json RunKeeper::read(const std::filesystem::path& path, const Trained& trained) 
 ordered_json RunKeeper::save(const Trained& trained, json state, bool is_best) {
   const int64_t step = last_saved_ = state.at("step").get<int64_t>();
   Checkpoint checkpoint;
-  bool waits = true;
+  bool background = false, waits = true;
   if (ranks_.first()) {
     state.update({{"optimizer_steps", trained.optimizer.steps()},
                   {"ema_updates", trained.ema.updates()},
@@ -70,9 +70,10 @@ ordered_json RunKeeper::save(const Trained& trained, json state, bool is_best) {
                   {"tokenizer", plan_.tokenizer->hash()}});
     checkpoint = {trained.network.state(), trained.ema.averages(), trained.optimizer.state(),
                   std::move(state)};
-    waits = !saver_->in_background(size_of(checkpoint));
+    background = saver_->in_background(size_of(checkpoint));
+    waits = !background || saver_->busy();
   }
-  const auto write = [&] { saver_->save(step, checkpoint, is_best); };
+  const auto write = [&] { saver_->save(step, checkpoint, is_best, background); };
   if (ranks_.of_first(waits ? 1.0 : 0.0) > 0) {
     ranks_.first_does("save", write);
   } else if (ranks_.first()) {

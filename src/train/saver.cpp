@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <chrono>
 #include <fstream>
 #include <limits>
 
@@ -58,9 +59,13 @@ bool Saver::in_background(int64_t bytes) const {
   return policy_.background && available_bytes() / 2 > bytes;  // the copy, and room for what training needs
 }
 
-void Saver::save(int64_t step, const Checkpoint& checkpoint, bool is_best) {
+bool Saver::busy() const {
+  return writing_.valid() && writing_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+}
+
+void Saver::save(int64_t step, const Checkpoint& checkpoint, bool is_best, bool background) {
   wait();
-  if (!in_background(size_of(checkpoint))) return write(step, checkpoint, is_best);
+  if (!background) return write(step, checkpoint, is_best);
   Checkpoint copy{copy_of(checkpoint.model), copy_of(checkpoint.ema), copy_of(checkpoint.optimizer),
                   checkpoint.state};
   writing_ = std::async(std::launch::async,

@@ -168,6 +168,18 @@ TEST_F(SeveralRanks, SlowWorkOfTheFirstRankIsWaitedFor) {
   EXPECT_THAT(hurried.err, HasSubstr("'save on rank 0', at most 3 s (train.first_rank_timeout)"));
 }
 
+// Also for a save in the background that the next one has to wait for.
+TEST_F(SeveralRanks, ASlowSaveInTheBackgroundIsWaitedFor) {
+  const Outcome outcome = together(
+      2,
+      "--config run.yaml --set train.steps=6 --set train.save_every=2 --set train.collective_timeout=5 "
+      "--out patient-in-background",
+      "ELF_FAULTS=sleep_save@2:rank=0:value=8");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("save on rank 0 took "));
+  EXPECT_EQ(latest("patient-in-background"), "step-00000006");
+}
+
 // Field case 28: the first cause is told once, with rank and step, and nobody waits.
 TEST_F(SeveralRanks, OneFailureEndsAll) {
   const auto start = std::chrono::steady_clock::now();

@@ -4,9 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "elf/base/error.h"
 #include "elf/base/files.h"
 #include "elf/base/manifest.h"
+#include "elf/train/saver.h"
 #include "support/c_library.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
@@ -102,6 +106,28 @@ TEST_F(Checkpoints, TheSameStepIsReplacedInOneStep) {
   }
   EXPECT_TRUE(at::equal(load_checkpoint(folder_ / name(3)).ema.at("a"), other.at("a")));
   EXPECT_FALSE(fs::exists(folder_ / (name(3) + ".tmp")));
+}
+
+// The first rank tells the others whether it will be long, so what it has said must hold: free memory is
+// not looked at again.
+TEST_F(Checkpoints, ASaverDoesWhatWasDecided) {
+  const TensorMap some{{"a", at::ones({3}, at::kFloat)}};
+  std::atomic<bool> go{false};
+  Saver saver(folder_, {.background = false});
+  EXPECT_FALSE(saver.in_background(1));
+  const test::WhileCallsAsk waiting([&](const std::string&, const std::string& path) {
+    while (path.find(name(2)) != std::string::npos && !go) std::this_thread::yield();
+    return 0;
+  });
+  saver.save(1, {some, some, some, {{"step", 1}}}, false, false);
+  EXPECT_FALSE(saver.busy());
+  EXPECT_EQ(newest(), name(1));
+  saver.save(2, {some, some, some, {{"step", 2}}}, false, true);
+  EXPECT_TRUE(saver.busy());
+  go = true;
+  saver.wait();
+  EXPECT_FALSE(saver.busy());
+  EXPECT_EQ(newest(), name(2));
 }
 
 TEST_F(Checkpoints, APointerThatCannotMoveIsNamed) {

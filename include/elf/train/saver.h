@@ -10,7 +10,7 @@ namespace elf {
 struct SavePolicy {
   int64_t keep_last = 2;   // checkpoints kept beside the best
   int64_t keep_every = 0;  // > 0: those of steps that this divides stay too
-  bool background = true;  // false, or too little memory for a copy: save() returns when all is on disk
+  bool background = true;  // where there is memory for a copy
 };
 
 class Saver {
@@ -20,12 +20,16 @@ class Saver {
   Saver(const Saver&) = delete;
   Saver& operator=(const Saver&) = delete;
 
-  // Whether the next save() of so many bytes would go on in the background.
+  // Whether so many bytes are to be saved in the background. The answer changes with the memory that is free:
+  // ask once.
   bool in_background(int64_t bytes) const;
+  // Whether a save is still going on, for which the next one would wait.
+  bool busy() const;
 
   // Writes `checkpoint` as that of `step`, points `latest` at it, `best` too with `is_best`, then removes old
-  // ones. The tensors may change as soon as it returns. Waits for the save before, and throws its error.
-  void save(int64_t step, const Checkpoint& checkpoint, bool is_best);
+  // ones; without `background` it returns when all is on disk. The tensors may change as soon as it returns.
+  // Waits for the save before, and throws its error.
+  void save(int64_t step, const Checkpoint& checkpoint, bool is_best, bool background);
 
   // Until everything is on disk. Throws the error of a save in the background.
   void wait();
