@@ -65,6 +65,10 @@ int rename(const char* from, const char* to) {
   change();
   return static_cast<int>(::syscall(SYS_rename, from, to));
 }
+int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) {
+  change();
+  return static_cast<int>(::syscall(SYS_renameat2, from_folder, from, to_folder, to, flags));
+}
 int link(const char* from, const char* to) {
   change();
   return static_cast<int>(::syscall(SYS_link, from, to));
