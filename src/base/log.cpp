@@ -1,6 +1,7 @@
 #include "elf/base/log.h"
 
 #include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/dist_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -12,15 +13,26 @@
 namespace elf {
 namespace {
 
-spdlog::logger& logger() {
-  static const std::shared_ptr<spdlog::logger> instance = [] {
-    auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
-    sink->set_pattern("%^%v%$");
-    auto made = std::make_shared<spdlog::logger>("elf", sink);
-    made->flush_on(spdlog::level::info);
-    return made;
-  }();
+// Stderr and, when there is one, the file. They change while other threads write lines.
+struct Outputs {
+  Outputs() {
+    terminal->set_pattern("%^%v%$");
+    all->add_sink(terminal);
+    logger.flush_on(spdlog::level::info);
+  }
+  const std::shared_ptr<spdlog::sinks::sink> terminal =
+      std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+  const std::shared_ptr<spdlog::sinks::dist_sink_mt> all = std::make_shared<spdlog::sinks::dist_sink_mt>();
+  spdlog::logger logger{"elf", all};
+};
+
+Outputs& outputs() {
+  static Outputs* const instance = new Outputs;  // never destroyed: threads may log while the process ends
   return *instance;
+}
+
+spdlog::logger& logger() {
+  return outputs().logger;
 }
 
 // A bar is redrawn by its next update; the line takes its place until then.
@@ -49,10 +61,14 @@ void log_to_file(const std::filesystem::path& path) {
   try {
     auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string(), /*truncate=*/false);
     sink->set_pattern("%Y-%m-%d %H:%M:%S %v");
-    logger().sinks().push_back(sink);
+    outputs().all->set_sinks({outputs().terminal, sink});
   } catch (const spdlog::spdlog_ex& e) {
     environment_error(path.string(), ": cannot write the log file: ", e.what());
   }
+}
+
+void end_log_file() {
+  outputs().all->set_sinks({outputs().terminal});
 }
 
 void log_debug(const std::string& message) {

@@ -15,8 +15,11 @@ void set_log_level(LogLevel level);
 // From "debug", "info", "warning", "error" or "off"; throws Error (usage) for anything else.
 LogLevel parse_log_level(const std::string& name);
 
-// Also append every line, with its time, to `path`. Throws Error (environment) when it cannot be opened.
+// Also append every line from now on, with its time, to `path`, and no longer to the file of a call before.
+// Throws Error (environment) when it cannot be opened.
 void log_to_file(const std::filesystem::path& path);
+// To stderr alone again.
+void end_log_file();
 
 void log_debug(const std::string& message);
 void log_info(const std::string& message);
