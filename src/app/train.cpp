@@ -1,6 +1,7 @@
 // elf-train: a configuration in, a run folder out.
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +12,7 @@
 #include "elf/base/files.h"
 #include "elf/base/log.h"
 #include "elf/config/run_config.h"
+#include "elf/train/distillation_rounds.h"
 #include "elf/train/run_plan.h"
 #include "elf/train/trainer.h"
 #include "train_samples.h"
@@ -87,8 +89,8 @@ void print_plan(const RunPlan& plan, bool as_json) {
 }
 
 // Equal on all ranks that belong together, and on no others.
-std::string job_of(const RunPlan& plan) {
-  std::string text = to_yaml(plan.config) + plan.train->info().data_hash;
+std::string job_of(const RunConfig& config, const std::string& data_hash) {
+  std::string text = to_yaml(config) + data_hash;
   for (const char* name : {"TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "OMPI_MCA_ess_base_jobid"}) {
     const char* value = std::getenv(name);
     text += cat("\n", value == nullptr ? "" : value);
@@ -96,34 +98,52 @@ std::string job_of(const RunPlan& plan) {
   return digest(text);
 }
 
-TrainOutcome train_on(const RunPlan& plan, const Options& options) {
+// Does `work` with the ranks of this job, once a process: a second meeting at the same port would find what
+// the first left there. When it fails here, the other ranks hear of it.
+bool with_ranks(const RunConfig& config, const std::string& data_hash, const Options& options,
+                const std::function<bool(at::Device, Ranks&)>& work) {
   const Launch launch = read_launch();
   const at::Device device = device_of_process(options.common.device_name, launch.local_rank);
-  const TrainConfig& train = plan.config.train;
-  Ranks ranks(launch, device, job_of(plan),
-              {.collective = train.collective_timeout, .first_rank = train.first_rank_timeout});
+  Ranks ranks(launch, device, job_of(config, data_hash),
+              {.collective = config.train.collective_timeout, .first_rank = config.train.first_rank_timeout});
   if (!ranks.first()) set_log_level(LogLevel::kError);
   try {
-    Trainer trainer(
-        plan, device, ranks,
-        {.resume = {options.resume}, .stop_after = options.stop_after, .sample = make_sample_hook(plan)});
-    return trainer.run();
+    return work(device, ranks);
   } catch (const std::exception& error) {
     ranks.give_up(error.what());
     throw;
   }
 }
 
-// All rounds, then their table, which the first rank makes. False: stopped before the end.
+// True: stopped before the end.
+bool train_on(const RunPlan& plan, at::Device device, Ranks& ranks, const Options& options) {
+  Trainer trainer(
+      plan, device, ranks,
+      {.resume = {options.resume}, .stop_after = options.stop_after, .sample = make_sample_hook(plan)});
+  return trainer.run().stopped;
+}
+
+// All rounds, on all ranks. True: stopped before the end.
+bool train_all_rounds(const RunConfig& config, const Options& options) {
+  const std::string data_hash = plan_run(round_config(config, 0)).train->info().data_hash;
+  return with_ranks(config, data_hash, options, [&](at::Device device, Ranks& ranks) {
+    return !train_rounds(config, [&](const RunConfig& round) {
+      const bool stopped = train_on(plan_run(round), device, ranks, options);
+      end_log_file();  // what is said next is about another run
+      return !stopped;
+    });
+  });
+}
+
+// All rounds, then their table, which the first rank makes. True: stopped before the end.
 bool distil(const RunConfig& config, const Options& options) {
-  const auto train = [&](const RunConfig& round) { return !train_on(plan_run(round), options).stopped; };
-  if (!train_rounds(config, train)) return false;
+  if (train_all_rounds(config, options)) return true;
   const Launch launch = read_launch();
   if (launch.rank == 0 && config.distillation.eval_samples > 0) {
     const at::Device device = device_of_process(options.common.device_name, launch.local_rank);
     std::cout << evaluate_rounds(config, device) << std::flush;
   }
-  return true;
+  return false;
 }
 
 // The command line without what --verify-resume sets itself.
@@ -186,9 +206,12 @@ int train(int argc, char** argv) {
     if (app.count("--verify-resume") > 0) {
       unequal = !verify(plan_run(config), options, argc, argv);
     } else if (config.train.objective == TrainObjective::kDistillation) {
-      stopped = !distil(config, options);
+      stopped = distil(config, options);
     } else {
-      stopped = train_on(plan_run(config), options).stopped;
+      const RunPlan plan = plan_run(config);
+      stopped =
+          with_ranks(plan.config, plan.train->info().data_hash, options,
+                     [&](at::Device device, Ranks& ranks) { return train_on(plan, device, ranks, options); });
     }
   });
   if (code != 0) return code;

@@ -237,5 +237,30 @@ TEST_F(SeveralRanks, TorchrunRestartsAKilledRank) {
   expect_equal_checkpoints(checkpoint("calm", 20), checkpoint("disturbed", 20));
 }
 
+// One process makes all rounds: its ranks meet once. (torchrun keeps what they left at their meeting point.)
+TEST_F(SeveralRanks, RoundsOfDistillationFollowEachOther) {
+  const std::string torchrun = ELF_TORCHRUN;
+  test::spill(folder_ / "rounds.yaml",
+              "base: run.yaml\n"
+              "train: {objective: distillation, steps: 6, micro_batch_size: 2}\n"
+              "distillation: {teacher: teacher, student_steps: [4, 2], teacher_steps: [2, 4], gamma: 0.5, "
+              "self_cond_cfg: 1.5, eval_samples: 0}\n");
+  must("elf-train --config run.yaml --set train.steps=6 --out teacher");
+  must("elf-train --config rounds.yaml --out rounds-one");
+  const Outcome outcome = together(2, "--config rounds.yaml --out rounds-two");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  if (fs::exists(torchrun)) {
+    must(torchrun +
+         " --standalone --no-python --nproc_per_node 2 elf-train --device cpu --config rounds.yaml --out "
+         "rounds-torchrun");
+    for (const std::string round : {"/steps-4", "/steps-2"})
+      expect_equal_checkpoints(checkpoint("rounds-torchrun" + round, 6), checkpoint("rounds-two" + round, 6));
+  }
+  for (const std::string round : {"/steps-4", "/steps-2"})
+    EXPECT_LT(difference(checkpoint("rounds-two" + round, 6), checkpoint("rounds-one" + round, 6)), 1e-6);
+  EXPECT_THAT(slurp(folder_ / "rounds-two/steps-4/log.txt"), HasSubstr("run folder rounds-two/steps-4"));
+  EXPECT_THAT(slurp(folder_ / "rounds-two/steps-4/log.txt"), Not(HasSubstr("rounds-two/steps-2")));
+}
+
 }  // namespace
 }  // namespace elf
