@@ -120,7 +120,14 @@ bool train_on(const RunPlan& plan, at::Device device, Ranks& ranks, const Option
   Trainer trainer(
       plan, device, ranks,
       {.resume = {options.resume}, .stop_after = options.stop_after, .sample = make_sample_hook(plan)});
-  return trainer.run().stopped;
+  try {
+    return trainer.run().stopped;
+  } catch (const std::exception& error) {
+    // Not only when the trainer is gone: it waits for a save in the background, and that takes longer than a
+    // rank that has not given up may live after another one failed.
+    ranks.give_up(error.what());
+    throw;
+  }
 }
 
 // All rounds, on all ranks. True: stopped before the end.

@@ -197,6 +197,16 @@ TEST_F(SeveralRanks, OneFailureEndsAll) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(240));  // none waited in vain
 }
 
+// The save of before is still being written when another rank fails, and takes longer than a rank may that has
+// not noticed.
+TEST_F(SeveralRanks, AFailureElsewhereLetsASaveInTheBackgroundEnd) {
+  const Outcome outcome = together(2, "--config run.yaml --set train.save_every=5 --out saved-late",
+                                   "ELF_FAULTS=sleep_save@5:rank=0:value=12,throw_forward@6:rank=1");
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("rank 1, step 6: a fault was asked for in forward"));
+  EXPECT_EQ(latest("saved-late"), "step-00000005") << outcome.err;
+}
+
 // Field case 31 on several ranks: NaN on one rank skips the step on both.
 TEST_F(SeveralRanks, NaNOnOneRankSkipsTheStepOnAll) {
   const Outcome outcome = together(2, "--config run.yaml --out nan-on-one", "ELF_FAULTS=nan_loss@5:rank=1");
