@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <stdexcept>
+#include <thread>
+#include <utility>
 
 #include "elf/base/error.h"
 #include "elf/base/log.h"
@@ -23,6 +26,10 @@ int64_t Ranks::size() const {
 }
 
 #ifdef ELF_HAVE_C10D
+
+namespace {
+constexpr std::chrono::milliseconds kAnswerTimeout{2000};  // of the store
+}
 
 Ranks::Ranks(const Launch& launch, at::Device device, const std::string& job, const RankTimeouts& timeouts) {
   if (!launch.alone()) impl_ = std::make_unique<Impl>(launch, device, job, timeouts);
@@ -92,7 +99,9 @@ void Ranks::first_does(const std::string& what, const std::function<void()>& wor
     impl_->waiting_for(
         cat("'", what, " on rank 0', at most ", impl_->timeouts.first_rank, " s (train.first_rank_timeout)"),
         [&] {
-          impl_->store->wait({key}, limit);
+          const bool answered = done_within(
+              limit + kAnswerTimeout, [store = impl_->store, key, limit] { store->wait({key}, limit); });
+          if (!answered) throw std::runtime_error("no answer");
           return 0;
         });
   }
@@ -100,13 +109,15 @@ void Ranks::first_does(const std::string& what, const std::function<void()>& wor
 }
 
 void Ranks::give_up(const std::string& message) noexcept {
-  if (!impl_) return;
+  if (!impl_ || std::exchange(impl_->gave_up, true)) return;
   try {
-    impl_->closing = true;
-    if (impl_->store->check({"failed"})) return;
-    impl_->store->set("failed", cat("rank ", rank(), ": ", message));
+    impl_->watch->close();
+    if (impl_->watch->seen() != FailureWatch::Seen::kNothing) return;
+    const auto tell = [store = impl_->store, text = cat("rank ", rank(), ": ", message)] {
+      if (!store->check({kFailedKey})) store->set(kFailedKey, text);
+    };
     // The first rank may be the one that answers: let the others read before it goes.
-    if (first()) std::this_thread::sleep_for(std::chrono::seconds(2));
+    if (done_within(kAnswerTimeout, tell) && first()) std::this_thread::sleep_for(std::chrono::seconds(2));
   } catch (...) {  // the others find out by the broken connection
   }
 }

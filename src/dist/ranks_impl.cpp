@@ -22,7 +22,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kMeetingTimeout{40000};
-constexpr const char* kFailedKey = "failed";
 
 milliseconds in_milliseconds(double seconds) {
   return milliseconds(static_cast<int64_t>(seconds * 1000));
@@ -90,13 +89,8 @@ Ranks::Impl::Impl(const Launch& given, at::Device device, const std::string& job
     : launch(given), timeouts(limits) {
   meet();
   refuse_strangers(job);
+  watch.emplace(watched, place());
   open_groups(device);
-  watcher = std::thread([this] { watch_for_failure(); });
-}
-
-Ranks::Impl::~Impl() {
-  closing = true;
-  if (watcher.joinable()) watcher.join();
 }
 
 std::string Ranks::Impl::place() const {
@@ -170,37 +164,15 @@ void Ranks::Impl::open_groups(at::Device device) {
   log_info(cat(place(), ", ", launch.launcher, ", address ", address, ", device ", device.str()));
 }
 
-// A rank that waits in a collective cannot see that another one gave up; this thread can.
-void Ranks::Impl::watch_for_failure() {
-  while (!closing) {
-    std::this_thread::sleep_for(milliseconds(200));
-    try {
-      if (closing || !watched->check({kFailedKey})) continue;
-    } catch (const std::exception&) {
-      return;  // the store is gone: the collectives fail by themselves
-    }
-    for (int i = 0; i < 50 && !closing; ++i) std::this_thread::sleep_for(milliseconds(100));
-    if (!closing) {
-      log_error(cat(place(), " ends: another rank failed"));
-      ::_exit(1);
-    }
-  }
-}
-
+// What the watch has seen, and no question to the store: it may be what stands still.
 void Ranks::Impl::explain(const std::string& what, const std::exception& error) {
-  std::string cause;
-  try {
-    for (int i = 0; i < 20 && cause.empty(); ++i) {
-      if (watched->check({kFailedKey})) {
-        cause = "another rank failed";
-      } else {
-        std::this_thread::sleep_for(milliseconds(100));
-      }
-    }
-  } catch (const std::exception&) {
-    cause = "rank 0 is gone";
-  }
-  environment_error(place(), " waited for ", what, ": ", cause.empty() ? first_line(error) : cause);
+  for (int i = 0; i < 20 && watch->seen() == FailureWatch::Seen::kNothing; ++i)
+    std::this_thread::sleep_for(milliseconds(100));
+  const FailureWatch::Seen seen = watch->seen();
+  environment_error(place(), " waited for ", what, ": ",
+                    seen == FailureWatch::Seen::kFailure   ? "another rank failed"
+                    : seen == FailureWatch::Seen::kNoStore ? "rank 0 is gone"
+                                                           : first_line(error));
 }
 
 at::Tensor Ranks::Impl::gather(const at::Tensor& mine) {

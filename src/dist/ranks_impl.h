@@ -1,10 +1,9 @@
 // What Ranks holds when there are others: private to dist/, because c10d's headers are heavy.
 #pragma once
 
-#include <atomic>
 #include <chrono>
+#include <optional>
 #include <string>
-#include <thread>
 
 #include "elf/base/error.h"
 #include "elf/dist/ranks.h"
@@ -13,16 +12,16 @@
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include "failure_watch.h"
+
 namespace elf {
 
 struct Ranks::Impl {
   Impl(const Launch& launch, at::Device device, const std::string& job, const RankTimeouts& timeouts);
-  ~Impl();
 
   void meet();
   void refuse_strangers(const std::string& job);
   void open_groups(at::Device device);
-  void watch_for_failure();
   // Runs `work`; a failure in it becomes an Error that says what this rank waited for and, when known, which
   // rank failed.
   template <class Work>
@@ -42,12 +41,12 @@ struct Ranks::Impl {
   Launch launch;
   RankTimeouts timeouts;
   c10::intrusive_ptr<c10d::Store> connection, store;  // store: keys of this start of the job
-  c10::intrusive_ptr<c10d::Store> watched;            // a connection of the watching thread's own
+  c10::intrusive_ptr<c10d::Store> watched;            // a connection of the watch's own
   c10::intrusive_ptr<c10d::Backend> control;          // Gloo: host tensors
   c10::intrusive_ptr<c10d::ProcessGroup> group;       // Gloo for CPU tensors, NCCL for CUDA
   int64_t works_of_first = 0;                         // how often first_does ran
-  std::atomic<bool> closing{false};
-  std::thread watcher;
+  bool gave_up = false;
+  std::optional<FailureWatch> watch;
 };
 
 // The NCCL backend of libelf_nccl.so, which is loaded only when a CUDA device is used. Throws Error

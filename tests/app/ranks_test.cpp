@@ -197,14 +197,38 @@ TEST_F(SeveralRanks, OneFailureEndsAll) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(240));  // none waited in vain
 }
 
-// The save of before is still being written when another rank fails, and takes longer than a rank may that has
-// not noticed.
+// The save of before is still being written when another rank fails, and takes longer than a rank may that
+// has not noticed.
 TEST_F(SeveralRanks, AFailureElsewhereLetsASaveInTheBackgroundEnd) {
   const Outcome outcome = together(2, "--config run.yaml --set train.save_every=5 --out saved-late",
                                    "ELF_FAULTS=sleep_save@5:rank=0:value=12,throw_forward@6:rank=1");
   EXPECT_EQ(outcome.code, 1) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("rank 1, step 6: a fault was asked for in forward"));
   EXPECT_EQ(latest("saved-late"), "step-00000005") << outcome.err;
+}
+
+// A first rank that stands still (a stopped process, a machine off the network) closes no connection, and the
+// store it holds answers nothing: the timeouts hold all the same, in a step and in a save.
+TEST_F(SeveralRanks, AFirstRankThatStandsStillIsNotWaitedForForever) {
+  for (const std::string place : {"step@5", "save@4"}) {
+    const std::string port = std::to_string(20000 + (::getpid() * 16 + next_port_++) % 12000);
+    const std::string common = " WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + port +
+                               " ELF_FAULTS=kill_" + place + ":rank=0:value=19 ";
+    const std::string run =
+        "elf-train --device cpu --config run.yaml --set train.save_every=4 --set "
+        "train.save_in_background=false --set train.collective_timeout=5 --set train.first_rank_timeout=5 "
+        "--out still-" +
+        place.substr(0, 4);
+    // TERM would only be noted.
+    const Outcome outcome = tool("RANK=0 LOCAL_RANK=0" + common + run + " 2>run-0.err & first=$!; " +
+                                 "RANK=1 LOCAL_RANK=1" + common + "timeout -s KILL 90 " + run +
+                                 "; code=$?; kill -KILL $first; wait $first; rm -f run-0.err; exit $code");
+    EXPECT_EQ(outcome.code, 1) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("rank 1 of 2 on ")) << place;
+    EXPECT_THAT(outcome.err,
+                HasSubstr(place == "save@4" ? " waited for 'save on rank 0', at most 5 s " : " waited for "))
+        << place;
+  }
 }
 
 // Field case 31 on several ranks: NaN on one rank skips the step on both.
