@@ -180,7 +180,8 @@ std::string published(int64_t steps) {
 
 }  // namespace
 
-bool train_rounds(const RunConfig& config, const std::function<bool(const RunConfig&)>& train) {
+bool train_rounds(const RunConfig& config, const std::function<bool(const RunConfig&)>& train,
+                  const std::function<bool()>& stop) {
   const size_t rounds = config.distillation.student_steps.size();
   for (size_t i = 0; i < rounds; ++i) {
     const RunConfig round = round_config(config, i);
@@ -190,6 +191,11 @@ bool train_rounds(const RunConfig& config, const std::function<bool(const RunCon
                    " inside each; run folder ", round.train.out));
     }
     if (!train(round)) return false;
+    const bool more = i + 1 < rounds || config.distillation.eval_samples > 0;
+    if (more && stop()) {
+      log_info(cat("stopped after round ", i + 1, " of ", rounds, "; the same command goes on from there"));
+      return false;
+    }
   }
   return true;
 }

@@ -26,8 +26,10 @@ struct DistillationRow {
 };
 
 // Trains the rounds in order; `train` runs one configuration to its end and returns false when a signal
-// stopped it. True when all are done. A round that is complete costs the time of looking at it.
-bool train_rounds(const RunConfig& config, const std::function<bool(const RunConfig&)>& train);
+// stopped it. `stop` is asked after each round that is not the end (of the rounds, or a table follows).
+// True when all are done. A round that is complete costs the time of looking at it.
+bool train_rounds(const RunConfig& config, const std::function<bool(const RunConfig&)>& train,
+                  const std::function<bool()>& stop);
 
 // Samples and scores the teacher at its own number of steps (those of one student step times the rounds'
 // steps) and at each round's, and each round's student with the settings stored in its run. Writes

@@ -14,6 +14,7 @@
 #include "elf/config/run_config.h"
 #include "elf/train/distillation_rounds.h"
 #include "elf/train/run_plan.h"
+#include "elf/train/signals.h"
 #include "elf/train/trainer.h"
 #include "train_samples.h"
 #include "train_verify.h"
@@ -134,11 +135,15 @@ bool train_on(const RunPlan& plan, at::Device device, Ranks& ranks, const Option
 bool train_all_rounds(const RunConfig& config, const Options& options) {
   const std::string data_hash = plan_run(round_config(config, 0)).train->info().data_hash;
   return with_ranks(config, data_hash, options, [&](at::Device device, Ranks& ranks) {
-    return !train_rounds(config, [&](const RunConfig& round) {
+    // A signal in the last step of a round stops no trainer: this one still knows of it.
+    const SignalWatch signals(config.train.stop_signals);
+    const auto train = [&](const RunConfig& round) {
       const bool stopped = train_on(plan_run(round), device, ranks, options);
       end_log_file();  // what is said next is about another run
       return !stopped;
-    });
+    };
+    const auto stop = [&] { return ranks.sum({signals.stop_requested() ? 1.0 : 0.0})[0] > 0; };
+    return !train_rounds(config, train, stop);
   });
 }
 

@@ -16,6 +16,7 @@ constexpr int64_t kSameMomentMs = 300;
 
 volatile std::sig_atomic_t caught = 0;
 volatile int64_t first_int_ms = 0;
+int watches = 0;  // alive
 
 int64_t milliseconds_now() {
   timespec now{};
@@ -59,8 +60,10 @@ std::vector<int> signal_numbers(const std::string& names) {
 SignalWatch::SignalWatch(const std::string& names) {
   std::vector<int> numbers = signal_numbers(names);
   numbers.push_back(SIGINT);
-  caught = 0;
-  first_int_ms = 0;
+  if (watches++ == 0) {
+    caught = 0;
+    first_int_ms = 0;
+  }
   for (const int number : numbers) {
     struct sigaction action {
     }, old{};
@@ -72,6 +75,7 @@ SignalWatch::SignalWatch(const std::string& names) {
 }
 
 SignalWatch::~SignalWatch() {
+  --watches;
   for (const auto& [number, old] : before_) ::sigaction(number, &old, nullptr);
 }
 

@@ -125,5 +125,23 @@ TEST_F(Distill, ATeacherThatDoesNotFitIsRefused) {
   expect_refusal(command + "--set distillation.teacher_steps=2", {"teacher_steps has 1 values"});
 }
 
+// The round is done then, and what follows does not begin.
+TEST_F(Distill, ASignalInTheLastStepOfARoundStopsTheChain) {
+  const std::string command = "elf-train --config rounds.yaml --out between";
+  const std::string interrupted = "ELF_FAULTS=kill_step@20:value=15 " + command;
+  const Outcome first = tool(interrupted);
+  EXPECT_EQ(first.code, 85) << first.err;
+  EXPECT_THAT(first.err, HasSubstr("stopped after round 1 of 2"));
+  EXPECT_TRUE(fs::exists(folder_ / "between/steps-4/checkpoints/step-00000020"));
+  EXPECT_FALSE(fs::exists(folder_ / "between/steps-2"));
+  EXPECT_EQ(tool(interrupted).code, 85);  // the table is left
+  EXPECT_TRUE(fs::exists(folder_ / "between/steps-2/checkpoints/step-00000020"));
+  EXPECT_FALSE(fs::exists(folder_ / "between/rounds.md"));
+  must(command);
+  EXPECT_TRUE(fs::exists(folder_ / "between/rounds.md"));
+  expect_equal_checkpoints("between/steps-2/checkpoints/step-00000020",
+                           "rounds/steps-2/checkpoints/step-00000020");
+}
+
 }  // namespace
 }  // namespace elf

@@ -10,7 +10,8 @@ namespace elf {
 
 // Catches INT and the signals of `names` ("TERM USR1", with or without SIG) while it lives; the handlers of
 // before come back after that. A second INT, later than the moment in which terminal and launcher both pass
-// on the first, ends the process at once (exit code 130).
+// on the first, ends the process at once (exit code 130). A watch that begins while another one lives shares
+// its signal: what came before still counts.
 class SignalWatch {
  public:
   explicit SignalWatch(const std::string& names);
