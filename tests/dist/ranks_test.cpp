@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <thread>
 
 #include "elf/base/error.h"
 #include "elf/dist/gradient_sync.h"
@@ -48,20 +50,24 @@ TEST(Ranks, GatherByRank) {
 }
 
 TEST(Ranks, WorkOfTheFirstRankAloneIsNamedWhenItIsLate) {
+  std::atomic<bool> timed_out{false};
+  const auto work = [&] {
+    for (int i = 0; i < 600 && !timed_out; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  };
   on_ranks(2,
-           [](Ranks& ranks) {
-             const auto sleep = [] { std::this_thread::sleep_for(std::chrono::seconds(2)); };
-             if (ranks.first()) return ranks.first_does("save", sleep);
+           [&](Ranks& ranks) {
+             if (ranks.first()) return ranks.first_does("save", work);
              try {
-               ranks.first_does("save", sleep);
+               ranks.first_does("save", work);
                ADD_FAILURE() << "did not time out";
              } catch (const Error& error) {
                EXPECT_THAT(error.what(), HasSubstr("'save on rank 0', at most 1 s"));
                EXPECT_EQ(error.exit_code(), 1);
+               timed_out = true;
                ranks.sum({0});  // what it would have done had it waited on
              }
            },
-           {.collective = 20, .first_rank = 1});
+           {.collective = 120, .first_rank = 1});
 }
 
 // Gradients of several backward passes, summed over ranks; a parameter that a rank's last pass leaves out, or

@@ -15,7 +15,7 @@ namespace elf::test {
 
 // Runs body(ranks) on `count` ranks at once, over Gloo on the loopback. An exception of any fails the test.
 inline void on_ranks(int64_t count, const std::function<void(Ranks&)>& body,
-                     const RankTimeouts& timeouts = {.collective = 20, .first_rank = 20}) {
+                     const RankTimeouts& timeouts = {.collective = 120, .first_rank = 120}) {
   static int next_port = 0;
   const int64_t port = 20000 + (::getpid() * 32 + next_port++) % 12000;
   std::vector<std::thread> threads;
