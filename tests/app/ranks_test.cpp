@@ -126,7 +126,7 @@ TEST_F(SeveralRanks, FewerRowsThanRanksAreRefusedOnAll) {
 TEST_F(SeveralRanks, APortInUseIsNamed) {
   const Outcome outcome = tool(
       "python3 -c 'import socket, time\ns = socket.socket()\ns.bind((\"\", 0))\ns.listen()\n"
-      "print(s.getsockname()[1], flush=True)\ntime.sleep(60)' >port & holder=$!; " +
+      "print(s.getsockname()[1], flush=True)\ntime.sleep(600)' >port & holder=$!; " +
       until("[ -s port ]") +
       "port=$(cat port); "
       "RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port timeout 55 elf-train "
