@@ -166,12 +166,13 @@ if [ -z "$out" ]; then
 fi
 out=${out#"$PWD"/}
 case $task-$quick in
-  verses-no)    default_minutes=8  default_steps=0   num_samples=1057 num_frontier=500 ;;
-  verses-yes)   default_minutes=0  default_steps=400 num_samples=128  num_frontier=64 ;;
-  pronounce-no) default_minutes=5  default_steps=0   num_samples=100000 ;;
-  translate-no) default_minutes=30 default_steps=0   num_samples=100000 ;;
-  *-yes)        default_minutes=0  default_steps=450 num_samples=200 ;;
+  verses-no)  default_steps=0   num_samples=1057 num_frontier=500 ;;
+  verses-yes) default_steps=400 num_samples=128  num_frontier=64 ;;
+  *-no)       default_steps=0   num_samples=100000 ;;
+  *-yes)      default_steps=450 num_samples=200 ;;
 esac
+default_minutes=0
+[ "$quick" = yes ] || default_minutes=$(sed -n 's/^  minutes: *//p' "configs/nano-$task.yaml")
 steps=$default_steps length="about a minute"
 [ -z "$minutes" ] || steps=0
 minutes=${minutes:-$default_minutes}
