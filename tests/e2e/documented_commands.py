@@ -3,7 +3,7 @@
 
     documented_commands.py ROOT BIN WORK [NAME=PATH ...]
 
-1. Each `elf-...` command in a fenced block of README.md, docs/ and the headers of configs/: the subcommand exists and every option is in its --help.
+1. Each `elf-...` command in a fenced block of README.md, docs/ and the cards in data/models: the subcommand exists and every option is in its --help.
 2. A block after the line `<!-- run -->` is run by bash in WORK, with BIN in PATH and what NAME=PATH names linked as WORK/NAME; of lines that begin
    with `$ ` only these are commands, the others are their output. `<!-- run: s/LONG/SHORT/ -->` edits the block first, where the real one takes hours.
 """
@@ -17,7 +17,7 @@ import sys
 
 root, bin_folder, work = (pathlib.Path(p).resolve() for p in sys.argv[1:4])
 links = dict(argument.split("=", 1) for argument in sys.argv[4:])
-documents = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+documents = [root / "README.md", *sorted((root / "docs").glob("*.md")), *sorted((root / "data/models").glob("*/README.md"))]
 
 
 def blocks(document):
@@ -78,16 +78,16 @@ def wrong_options(line):
 def run(document, number, mark, text):
     edits = re.fullmatch(r"<!-- run(?:: (.*))? -->", mark)
     if not edits:
-        return f"{document.name}:{number}: '{mark}' is not `<!-- run -->` or `<!-- run: s/A/B/ -->`"
+        return f"{document.relative_to(root)}:{number}: '{mark}' is not `<!-- run -->` or `<!-- run: s/A/B/ -->`"
     script = commands(text)
     for old, new in re.findall(r"s/((?:[^/\\]|\\.)*)/((?:[^/\\]|\\.)*)/", edits[1] or ""):
         if old not in script:
-            return f"{document.name}:{number}: nothing to edit: '{old}'"
+            return f"{document.relative_to(root)}:{number}: nothing to edit: '{old}'"
         script = script.replace(old, new)
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=work, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    print(f"{document.name}:{number}: ran, exit code {done.returncode}", flush=True)
+    print(f"{document.relative_to(root)}:{number}: ran, exit code {done.returncode}", flush=True)
     if done.returncode != 0:
-        return f"{document.name}:{number}: exit code {done.returncode} of\n{script}\n{done.stderr[-2000:]}"
+        return f"{document.relative_to(root)}:{number}: exit code {done.returncode} of\n{script}\n{done.stderr[-2000:]}"
     return None
 
 
@@ -102,7 +102,7 @@ for document in documents:
     for number, mark, text in blocks(document):
         for line in commands(re.sub(r"\\\n\s*", " ", text)).splitlines():
             looked_at += "elf-" in line
-            faults += [f"{document.name}:{number}: {fault}" for fault in wrong_options(line)]
+            faults += [f"{document.relative_to(root)}:{number}: {fault}" for fault in wrong_options(line)]
         if mark:
             ran += 1
             faults += filter(None, [run(document, number, mark, text)])
