@@ -169,9 +169,9 @@ TEST_F(SeveralRanks, SlowWorkOfTheFirstRankIsWaitedFor) {
 TEST_F(SeveralRanks, ASlowSaveInTheBackgroundIsWaitedFor) {
   const Outcome outcome = together(
       2,
-      "--config run.yaml --set train.steps=6 --set train.save_every=2 --set train.collective_timeout=5 "
+      "--config run.yaml --set train.steps=6 --set train.save_every=2 --set train.collective_timeout=10 "
       "--out patient-in-background",
-      "ELF_FAULTS=sleep_save@2:rank=0:value=8");
+      "ELF_FAULTS=sleep_save@2:rank=0:value=14");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("save on rank 0 took "));
   EXPECT_EQ(latest("patient-in-background"), "step-00000006");
