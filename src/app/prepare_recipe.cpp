@@ -58,7 +58,8 @@ std::vector<Step> read_recipe(const std::string& file) {
     if (!node.IsMap() || node.size() != 1 || !node.begin()->second.IsMap())
       usage_error(step.place, ": expected - SUBCOMMAND: {option: value, ...}");
     step.command = node.begin()->first.Scalar();
-    for (const auto& option : node.begin()->second) add_option(step, option.first.Scalar(), option.second);
+    const YAML::Node options = node.begin()->second;  // of its own: what the iterator points to ends with it
+    for (const auto& option : options) add_option(step, option.first.Scalar(), option.second);
     result.push_back(std::move(step));
   }
   return result;

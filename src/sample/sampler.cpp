@@ -38,9 +38,9 @@ LatentSamples sample_latents(const SamplerModel& model, const SamplingConfig& co
                              const SamplerDraws& draws, const SampleConditions& conditions,
                              const StepObserver& observer) {
   at::NoGradGuard no_grad;
-  Walk walk(model, config, draws, conditions);
+  SamplerWalk walk(model, config, draws, conditions);
   const SamplerStepFunction step = sampler_of(config).step;
-  WalkState state = walk.start();
+  SamplerState state = walk.start();
   for (int64_t k = 0; k < walk.steps(); ++k) {
     const bool last = k + 1 == walk.steps();
     (last ? step_ode : step)(walk, state, k);

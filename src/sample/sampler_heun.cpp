@@ -4,7 +4,7 @@
 
 namespace elf {
 
-void step_heun(Walk& walk, WalkState& s, int64_t k) {
+void step_heun(SamplerWalk& walk, SamplerState& s, int64_t k) {
   const at::Tensor t = walk.times(k), t_next = walk.times(k + 1);
   const double t_eps = walk.model.t_eps;
   s.x_hat = walk.x_hat(s.z, s.x_hat, t, walk.time(k), k == 0);

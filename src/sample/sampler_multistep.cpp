@@ -5,7 +5,7 @@
 
 namespace elf {
 
-void step_multistep(Walk& walk, WalkState& s, int64_t k) {
+void step_multistep(SamplerWalk& walk, SamplerState& s, int64_t k) {
   const at::Tensor t = walk.times(k);
   s.x_hat = walk.x_hat(s.z, s.x_hat, t, walk.time(k), k == 0);
   const at::Tensor v = velocity(s.x_hat, s.z, t, walk.model.t_eps);

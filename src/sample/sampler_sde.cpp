@@ -6,7 +6,7 @@
 
 namespace elf {
 
-void step_sde(Walk& walk, WalkState& s, int64_t k) {
+void step_sde(SamplerWalk& walk, SamplerState& s, int64_t k) {
   const double gamma = walk.config.gamma;
   if (gamma == 0.0) return step_ode(walk, s, k);
   const at::Tensor t = walk.times(k), t_next = walk.times(k + 1);

@@ -9,12 +9,12 @@ namespace elf {
 
 // Takes `s` from walk.time(k) to walk.time(k + 1): z becomes the new state (condition positions need no
 // care), x_hat the prediction that the next step has as its self-condition.
-using SamplerStepFunction = void (*)(Walk& walk, WalkState& s, int64_t k);
+using SamplerStepFunction = void (*)(SamplerWalk& walk, SamplerState& s, int64_t k);
 
-void step_ode(Walk& walk, WalkState& s, int64_t k);
-void step_sde(Walk& walk, WalkState& s, int64_t k);
-void step_heun(Walk& walk, WalkState& s, int64_t k);
-void step_multistep(Walk& walk, WalkState& s, int64_t k);
+void step_ode(SamplerWalk& walk, SamplerState& s, int64_t k);
+void step_sde(SamplerWalk& walk, SamplerState& s, int64_t k);
+void step_heun(SamplerWalk& walk, SamplerState& s, int64_t k);
+void step_multistep(SamplerWalk& walk, SamplerState& s, int64_t k);
 
 struct Sampler {
   SamplerKind kind;

@@ -27,8 +27,8 @@ void check(const SamplerDraws& draws, const SampleConditions& conditions) {
 
 }  // namespace
 
-Walk::Walk(const SamplerModel& of_model, const SamplingConfig& of_config, const SamplerDraws& draws,
-           const SampleConditions& conditions)
+SamplerWalk::SamplerWalk(const SamplerModel& of_model, const SamplingConfig& of_config,
+                         const SamplerDraws& draws, const SampleConditions& conditions)
     : model(of_model),
       config(of_config),
       draws_(draws),
@@ -45,24 +45,24 @@ Walk::Walk(const SamplerModel& of_model, const SamplingConfig& of_config, const 
   clean_ = pin_condition(empty_, conditions.latents.to(empty_.options()), mask_);
 }
 
-WalkState Walk::start() const {
+SamplerState SamplerWalk::start() const {
   return {pin(draws_.eps0 * model.noise_scale), no_self_cond()};
 }
 
-at::Tensor Walk::times(int64_t k) const {
+at::Tensor SamplerWalk::times(int64_t k) const {
   return at::full({draws_.eps0.size(0)}, time(k), draws_.eps0.options());
 }
 
-at::Tensor Walk::pin(const at::Tensor& z) const {
+at::Tensor SamplerWalk::pin(const at::Tensor& z) const {
   return pin_condition(z, clean_, mask_);
 }
 
-void Walk::know(const at::Tensor& latents) {
+void SamplerWalk::know(const at::Tensor& latents) {
   known_ = latents.to(empty_.options());
 }
 
-at::Tensor Walk::x_hat(const at::Tensor& z, const at::Tensor& self_cond, const at::Tensor& t, double time,
-                       bool first) {
+at::Tensor SamplerWalk::x_hat(const at::Tensor& z, const at::Tensor& self_cond, const at::Tensor& t,
+                              double time, bool first) {
   const double w = w_.at(time), cfg = cfg_.at(time);
   const bool guide_self = model.traits.self_cond && !model.traits.cfg_tokens && w != 1.0 && !first;
   const bool guide_condition = mask_.defined() && cfg != 1.0;
@@ -83,8 +83,9 @@ at::Tensor Walk::x_hat(const at::Tensor& z, const at::Tensor& self_cond, const a
   return pin(pin_condition(x, known_, known_mask_));
 }
 
-std::vector<at::Tensor> Walk::forward(const std::vector<at::Tensor>& states,
-                                      const std::vector<at::Tensor>& halves, const at::Tensor& t, double w) {
+std::vector<at::Tensor> SamplerWalk::forward(const std::vector<at::Tensor>& states,
+                                             const std::vector<at::Tensor>& halves, const at::Tensor& t,
+                                             double w) {
   const int64_t parts = static_cast<int64_t>(states.size());
   DenoiserInput input;
   input.z = parts == 1 ? states.front() : at::cat(states);

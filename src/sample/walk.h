@@ -14,21 +14,21 @@
 namespace elf {
 
 // Where the samples stand, and what brought them there.
-struct WalkState {
+struct SamplerState {
   at::Tensor z, x_hat;  // [B, L, D]
   at::Tensor v = {};    // [B, L, D] velocity of the step before, of samplers that keep it
 };
 
-class Walk {
+class SamplerWalk {
  public:
   // Keeps references to all but the conditions. Throws Error (usage) for shapes that do not fit.
-  Walk(const SamplerModel& model, const SamplingConfig& config, const SamplerDraws& draws,
-       const SampleConditions& conditions);
+  SamplerWalk(const SamplerModel& model, const SamplingConfig& config, const SamplerDraws& draws,
+              const SampleConditions& conditions);
 
   const SamplerModel& model;
   const SamplingConfig& config;
 
-  WalkState start() const;
+  SamplerState start() const;
   int64_t steps() const { return static_cast<int64_t>(draws_.times.size()) - 1; }
   double time(int64_t k) const { return draws_.times[k]; }
   at::Tensor times(int64_t k) const;  // [B], all of them time(k)

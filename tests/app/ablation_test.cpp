@@ -138,7 +138,8 @@ TEST_F(Ablations, AKilledSweepGoesOnWhereItWas) {
   EXPECT_THAT(again.err, HasSubstr("on from step"));
   must(command + "straight");
   ASSERT_EQ(runs("killed"), runs("straight"));
-  for (const json& job : plan("long", "killed")["jobs"]) {
+  const json jobs = plan("long", "killed")["jobs"];
+  for (const json& job : jobs) {
     const std::string checkpoint = job["run"].get<std::string>() + "/checkpoints/" +
                                    (job["name"] == "a" ? "step-00000120" : "step-00000020");
     expect_equal_checkpoints("killed/runs/" + checkpoint, "straight/runs/" + checkpoint);
