@@ -72,7 +72,7 @@ std::string Ranks::of_first(const std::string& text) {
   if (!impl_) return text;
   const auto length = static_cast<int64_t>(of_first(static_cast<double>(text.size())));
   at::Tensor bytes = at::zeros({length}, at::kByte);
-  if (first()) std::memcpy(bytes.data_ptr(), text.data(), text.size());
+  if (first() && length > 0) std::memcpy(bytes.data_ptr(), text.data(), text.size());
   impl_->waiting_for("receiving from rank 0", [&] {
     std::vector<at::Tensor> tensors{bytes};
     if (length > 0) impl_->control->broadcast(tensors)->wait();

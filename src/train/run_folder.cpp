@@ -83,14 +83,17 @@ std::vector<std::string> changed_settings(const RunConfig& before, const RunConf
   return changes;
 }
 
-RunFolder::RunFolder(const RunPlan& plan, const ResumeChoice& resume) : path_(plan.config.train.out) {
+RunFolder::RunFolder(const std::string& path) : path_(path) {
   std::error_code error;
-  const bool held_a_run = fs::exists(path_ / "config.yaml", error);
   fs::create_directories(checkpoints(), error);
   if (error) usage_error(path_.string(), ": the run folder cannot be made: ", error.message());
   lock();
+}
+
+// What is refused here unlocks the folder: by the destructor, the other constructor having ended.
+RunFolder::RunFolder(const RunPlan& plan, const ResumeChoice& resume) : RunFolder(plan.config.train.out) {
   find_checkpoint(resume);
-  if (!held_a_run) return;
+  if (!fs::exists(path_ / "config.yaml")) return;
   before_ = load_run_config(path_ / "config.yaml");
   refuse_another_model(before_->model, plan.config.model);
 }

@@ -41,6 +41,7 @@ class RunFolder {
   const std::optional<std::filesystem::path>& checkpoint() const { return checkpoint_; }
 
  private:
+  explicit RunFolder(const std::string& path);  // made and locked
   void lock();
   void find_checkpoint(const ResumeChoice& resume);
   void refuse_another_model(ModelConfig before, const ModelConfig& now) const;
