@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "../../src/app/sampler_setting.h"
 #include "../../src/app/watch.h"
-#include "sampler_setting.h"
 #include "support/errors.h"
 
 namespace elf::app {
