@@ -159,7 +159,7 @@ TEST_F(EvalModel, Mistakes) {
   refused("elf-eval run --model pairs-run --out o", "--data");
   refused("elf-eval run --model pairs-run --data d.h5 --out o", "holds documents");
   refused("elf-eval run --model pairs-run --data p.h5 --num-samples 41 --out o", "40 pairs only");
-  refused("elf-eval run --model docs-run --num-samples 2 --setting gama=1 --out o", "'gama' is not one of");
+  refused("elf-eval run --model docs-run --num-samples 2 --setting gama=1 --out o", "no setting 'gama'");
   refused("elf-eval run --model docs-run --num-samples 2 --setting steps=0 --out o",
           "--setting steps: found '0'");
   refused("elf-eval run --model docs-run --num-samples 2 --seeds 1,1 --out o", "twice");

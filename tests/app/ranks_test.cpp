@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "elf/tensor/safetensors.h"
+#include "support/free_port.h"
 #include "support/tiny_run.h"
 
 namespace elf {
@@ -23,7 +24,7 @@ class SeveralRanks : public test::TinyRun {
   // is not 0. Their messages: out of the first in run-0.err, and so on, all of them in Outcome::err.
   static Outcome together(int ranks, const std::string& arguments, const std::string& variables = "") {
     const std::string count = std::to_string(ranks);
-    const std::string port = std::to_string(20000 + (::getpid() * 16 + next_port_++) % 12000);
+    const std::string port = std::to_string(test::free_port());
     std::string all = "pids=; ";
     for (int rank = 0; rank < ranks; ++rank) {
       const std::string number = std::to_string(rank);
@@ -46,7 +47,6 @@ class SeveralRanks : public test::TinyRun {
     }
     return largest;
   }
-  static inline int next_port_ = 0;
 };
 
 // Micro-batches of 2 rows: 1 rank x 8, 2 x 4, 4 x 2; and 3 ranks, which divide nothing evenly.
@@ -140,8 +140,8 @@ TEST_F(SeveralRanks, APortInUseIsNamed) {
 
 // A rank of another job that came to this port is refused.
 TEST_F(SeveralRanks, StrangersAreRefused) {
-  const std::string common = "WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" +
-                             std::to_string(20000 + (::getpid() * 16 + next_port_++) % 12000) + " ";
+  const std::string common =
+      "WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + std::to_string(test::free_port()) + " ";
   const Outcome outcome =
       tool(common + "RANK=0 LOCAL_RANK=0 elf-train --config run.yaml --out home & first=$!; " + common +
            "RANK=1 LOCAL_RANK=1 timeout 100 elf-train --config run.yaml --set train.seed=9 --out home; "
@@ -206,7 +206,7 @@ TEST_F(SeveralRanks, AFailureElsewhereLetsASaveInTheBackgroundEnd) {
 // store it holds answers nothing: the timeouts hold all the same, in a step and in a save.
 TEST_F(SeveralRanks, AFirstRankThatStandsStillIsNotWaitedForForever) {
   for (const std::string place : {"step@5", "save@4"}) {
-    const std::string port = std::to_string(20000 + (::getpid() * 16 + next_port_++) % 12000);
+    const std::string port = std::to_string(test::free_port());
     const std::string common = " WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + port +
                                " ELF_FAULTS=kill_" + place + ":rank=0:value=19 ";
     const std::string run =
@@ -237,7 +237,7 @@ TEST_F(SeveralRanks, NaNOnOneRankSkipsTheStepOnAll) {
 }
 
 TEST_F(SeveralRanks, ASignalAtAnyRankStopsAll) {
-  const std::string port = std::to_string(20000 + (::getpid() * 16 + next_port_++) % 12000);
+  const std::string port = std::to_string(test::free_port());
   const std::string common =
       "WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + port +
       " ELF_FAULTS=kill_step@4:rank=1:value=10 elf-train --config run.yaml --out signalled & ";

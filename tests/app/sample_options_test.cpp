@@ -94,7 +94,7 @@ TEST(SampleOptions, ASweepIsEveryCombination) {
               HasSubstr("no setting 'stps'"));
   EXPECT_THAT(refusal({"--num-samples", "1", "--output", "s", "--sweep", "steps="}), HasSubstr("steps="));
   EXPECT_THAT(refusal({"--num-samples", "1", "--output", "s", "--sweep", "steps=1,,2"}),
-              HasSubstr("--steps: found ''"));
+              HasSubstr("--sweep steps: found ''"));
   EXPECT_THAT(refusal({"--num-samples", "1", "--sweep", "steps=1"}), HasSubstr("--output"));
 }
 

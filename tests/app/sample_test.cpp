@@ -11,6 +11,7 @@
 #include "elf/sample/infill.h"
 #include "elf/sample/score.h"
 #include "elf/tensor/random.h"
+#include "support/free_port.h"
 #include "support/tool_test.h"
 
 namespace elf {
@@ -107,7 +108,7 @@ TEST_F(Sampling, ProcessesShareTheWork) {
     must(command + "alone.jsonl");
     for (const int size : {2, 3}) {
       std::string all = "export WORLD_SIZE=" + std::to_string(size) +
-                        " MASTER_ADDR=127.0.0.1 MASTER_PORT=" + std::to_string(20000 + ::getpid() % 12000) +
+                        " MASTER_ADDR=127.0.0.1 MASTER_PORT=" + std::to_string(test::free_port()) +
                         "; pids=; ";
       for (int r = 0; r < size; ++r)
         all += "RANK=" + std::to_string(r) + " LOCAL_RANK=" + std::to_string(r) + " " + command +
@@ -126,8 +127,7 @@ TEST_F(Sampling, ProcessesShareTheWork) {
       {"RANK"});
   // A rank that fails ends the others, with its message.
   const Outcome failed =
-      tool("export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" +
-           std::to_string(20000 + (::getpid() + 7) % 12000) +
+      tool("export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + std::to_string(test::free_port()) +
            "; RANK=0 LOCAL_RANK=0 elf-sample --model docs --num-samples 4 --steps 400 --output f.jsonl & "
            "first=$!; RANK=1 LOCAL_RANK=1 elf-sample "
            "--model docs --num-samples 4 --steps 400 --output f.jsonl --device cuda:99; wait $first");

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <exception>
 #include <functional>
@@ -10,14 +9,14 @@
 #include <vector>
 
 #include "elf/dist/ranks.h"
+#include "support/free_port.h"
 
 namespace elf::test {
 
 // Runs body(ranks) on `count` ranks at once, over Gloo on the loopback. An exception of any fails the test.
 inline void on_ranks(int64_t count, const std::function<void(Ranks&)>& body,
                      const RankTimeouts& timeouts = {.collective = 120, .first_rank = 120}) {
-  static int next_port = 0;
-  const int64_t port = 20000 + (::getpid() * 32 + next_port++) % 12000;
+  const int64_t port = free_port();
   std::vector<std::thread> threads;
   std::vector<std::string> failures(static_cast<size_t>(count));
   for (int64_t rank = 0; rank < count; ++rank) {
