@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "elf/optim/optimizer.h"
-#include "support/test_ranks.h"
+#include "support/thread_ranks.h"
 
 namespace elf {
 namespace {
