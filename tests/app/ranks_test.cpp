@@ -258,7 +258,8 @@ TEST_F(SeveralRanks, VerifyResumeOnTwoRanks) {
 TEST_F(SeveralRanks, TorchrunRestartsAKilledRank) {
   const std::string torchrun = ELF_TORCHRUN;
   if (!fs::exists(torchrun)) GTEST_SKIP() << "no torchrun in " << torchrun;
-  const std::string launch = torchrun + " --standalone --no-python --nproc_per_node 2 --max-restarts 2";
+  const std::string launch =
+      torchrun + " --standalone --local-addr 127.0.0.1 --no-python --nproc_per_node 2 --max-restarts 2";
   const std::string run = " elf-train --device cpu --config run.yaml --set train.save_every=3 --out ";
   must(launch + run + "calm");
   const Outcome outcome = must("ELF_FAULTS=kill_step@8:rank=1:restart=0 " + launch + run + "disturbed");
@@ -280,7 +281,8 @@ TEST_F(SeveralRanks, RoundsOfDistillationFollowEachOther) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   if (fs::exists(torchrun)) {
     must(torchrun +
-         " --standalone --no-python --nproc_per_node 2 elf-train --device cpu --config rounds.yaml --out "
+         " --standalone --local-addr 127.0.0.1 --no-python --nproc_per_node 2 elf-train --device cpu "
+         "--config rounds.yaml --out "
          "rounds-torchrun");
     for (const std::string round : {"/steps-4", "/steps-2"})
       expect_equal_checkpoints(checkpoint("rounds-torchrun" + round, 6), checkpoint("rounds-two" + round, 6));
