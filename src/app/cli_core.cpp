@@ -49,7 +49,10 @@ int run_core(CLI::App& app, const CoreOptions& options, int argc, char** argv,
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
+    if (error.get_exit_code() == 0) {  // --help, --version
+      const int code = app.exit(error);
+      return std::cout.flush() ? code : 1;
+    }
     std::cerr << explain_usage(app, error, argc, argv);
     return 2;
   }

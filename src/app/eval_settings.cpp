@@ -34,7 +34,8 @@ NamedSetting parse_setting(const std::string& text, const SamplingConfig& of_mod
     if (sign == std::string::npos)
       usage_error("--setting: found '", item, "', expected KEY=VALUE,KEY=VALUE,...");
     const std::string key = item.substr(0, sign);
-    if (key == "seed") usage_error("--setting: seeds are an option of their own, --seeds");
+    if (key == "seed" || key == "times")
+      usage_error("--setting: no ", key, " here: seeds have an option, --seeds, and times commas of their own");
     apply_sampler_setting(config, key, item.substr(sign + 1), "--setting " + key);
   }
   return {name_of(config), config};
@@ -44,8 +45,12 @@ std::string setting_text(const SamplingConfig& c) {
   std::string text =
       cat("sampler=", enum_name(c.sampler), ",gamma=", c.gamma, ",sde-update=", enum_name(c.sde_update));
   if (c.times.empty()) text += cat(",steps=", c.steps, ",time-schedule=", enum_name(c.time_schedule));
-  if (c.self_cond_cfg_schedule.empty()) text += cat(",sc-cfg=", c.self_cond_cfg);
-  if (c.cfg_schedule.empty()) text += cat(",cfg=", c.cfg);
+  const auto add = [&](const char* name, double constant, const std::string& schedule) {
+    const bool of_model = schedule.find(',') != std::string::npos;  // parse_setting reads none such
+    if (!of_model) text += cat(",", name, "=", scale_text(constant, schedule));
+  };
+  add("sc-cfg", c.self_cond_cfg, c.self_cond_cfg_schedule);
+  add("cfg", c.cfg, c.cfg_schedule);
   return text;
 }
 

@@ -2,6 +2,9 @@
 // kSamplers. The loop (sampler.cpp) makes the last step by step_ode, whatever the sampler.
 #pragma once
 
+#include <iterator>
+
+#include "elf/config/enum_names.h"
 #include "elf/config/sampling_config.h"
 #include "walk.h"
 
@@ -26,5 +29,7 @@ inline constexpr Sampler kSamplers[] = {{SamplerKind::kSde, step_sde, 1},
                                         {SamplerKind::kOde, step_ode, 1},
                                         {SamplerKind::kHeun, step_heun, 2},
                                         {SamplerKind::kMultistep, step_multistep, 1}};
+
+static_assert(std::size(kSamplers) == std::size(kSamplerKindNames), "a sampler has a name and a line here");
 
 }  // namespace elf

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "../../src/app/eval_settings.h"
 #include "../../src/app/sampler_setting.h"
 #include "../../src/app/watch.h"
 #include "support/errors.h"
@@ -54,6 +55,19 @@ TEST(SampleOptions, SettingsGoOverTheModels) {
   EXPECT_EQ(config_of({"--times", "0.1,0.5"}).steps, 3);
   EXPECT_TRUE(config_of({"--num-samples", "1"}).cuda_graph);
   EXPECT_FALSE(config_of({"--num-samples", "1", "--no-graph"}).cuda_graph);
+}
+
+// A sweep hands a setting on as text: nothing of it may be lost.
+TEST(SampleOptions, ASettingIsReadAsItIsWritten) {
+  SamplingConfig model;
+  model.cfg_schedule = "0:1,1:3";
+  const SamplingConfig set = parse_setting("steps=4,sampler=ode,sc-cfg=2@0.2-0.8", model).config;
+  const SamplingConfig again = parse_setting(setting_text(set), model).config;
+  EXPECT_EQ(again.steps, 4);
+  EXPECT_EQ(again.sampler, SamplerKind::kOde);
+  EXPECT_EQ(again.self_cond_cfg_schedule, "2@0.2-0.8");
+  EXPECT_EQ(again.cfg_schedule, "0:1,1:3");
+  EXPECT_THAT(test::usage_message([&] { parse_setting("times=0.5", model); }), HasSubstr("no times here"));
 }
 
 TEST(SampleOptions, BadValuesNameTheirOption) {
