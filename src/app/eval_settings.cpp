@@ -35,7 +35,8 @@ NamedSetting parse_setting(const std::string& text, const SamplingConfig& of_mod
       usage_error("--setting: found '", item, "', expected KEY=VALUE,KEY=VALUE,...");
     const std::string key = item.substr(0, sign);
     if (key == "seed" || key == "times")
-      usage_error("--setting: no ", key, " here: seeds have an option, --seeds, and times commas of their own");
+      usage_error("--setting: no ", key,
+                  " here: seeds have an option, --seeds, and times commas of their own");
     apply_sampler_setting(config, key, item.substr(sign + 1), "--setting " + key);
   }
   return {name_of(config), config};
