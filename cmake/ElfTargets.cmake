@@ -57,6 +57,14 @@ function(elf_cuda_plugin name source)
   install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 
+# elf_test_headers(NAME LIBRARY HEADER): HEADER compiled once, for all tests of LIBRARY.
+function(elf_test_headers name library header)
+  add_library(${name} OBJECT pch.cpp)
+  elf_flags(${name})
+  target_link_libraries(${name} PRIVATE ${library} GTest::gmock GTest::gtest)
+  target_precompile_headers(${name} PRIVATE ${header})
+endfunction()
+
 # elf_test(NAME LABEL unit|oracle|e2e [CORE] SOURCES a_test.cpp ... [TOOLS elf-train ...]): one test program; CORE links the torch-free half
 # only; TOOLS: what it starts (tests/support/command.h).
 function(elf_test name)
@@ -67,9 +75,10 @@ function(elf_test name)
   target_compile_definitions(${name} PRIVATE ELF_TEST_DIR="${PROJECT_SOURCE_DIR}/tests")
   if(arg_CORE)
     target_link_libraries(${name} PRIVATE elf_app_core elf_core GTest::gmock GTest::gtest GTest::gtest_main)
+    target_precompile_headers(${name} REUSE_FROM elf_core_test_headers)
   else()
     target_link_libraries(${name} PRIVATE elf GTest::gmock GTest::gtest GTest::gtest_main)
-    target_precompile_headers(${name} REUSE_FROM elf)
+    target_precompile_headers(${name} REUSE_FROM elf_test_headers)
     set_target_properties(${name} PROPERTIES BUILD_RPATH ${PROJECT_BINARY_DIR}/bin)  # plugins
   endif()
   if(arg_TOOLS)

@@ -22,7 +22,7 @@ std::string text_of(const Pointer& pointer) {
 }
 
 const OrderedJson& schema() {
-  static const OrderedJson parsed = OrderedJson::parse(kRecordSchema);
+  static const OrderedJson parsed = parse_json_or_throw<OrderedJson>(kRecordSchema);
   return parsed;
 }
 

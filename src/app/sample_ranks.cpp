@@ -1,3 +1,4 @@
+#include "elf/base/json.h"
 #include "sample_ranks.h"
 
 #include <ATen/ATen.h>
@@ -27,7 +28,7 @@ std::vector<MadeSamples> SampleRanks::gather(MadeSamples mine) {
   for (int64_t r = 0; r < size(); ++r) {
     const char* row = static_cast<const char*>(bytes.data_ptr()) + r * bytes.size(1);
     const std::string received(row, static_cast<size_t>(lengths[r].item<int64_t>()));
-    all.push_back(MadeSamples::from_json(nlohmann::ordered_json::parse(received)));
+    all.push_back(MadeSamples::from_json(parse_json_or_throw<nlohmann::ordered_json>(received)));
   }
   return all;
 }

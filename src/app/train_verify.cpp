@@ -11,6 +11,7 @@
 #include "elf/app/tools.h"
 #include "elf/base/error.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/base/log.h"
 #include "elf/train/checkpoint.h"
 
@@ -59,7 +60,7 @@ std::map<std::string, json> metrics_of(const fs::path& run) {
   std::istringstream text(read_file(run / "metrics.jsonl"));
   int64_t number = 0;
   for (std::string line; std::getline(text, line); ++number) {
-    const json parsed = json::parse(line);
+    const json parsed = parse_json_or_throw(line);
     lines[cat("metrics.jsonl/line ", number, "/step ", parsed.at("step"))] = without_times(parsed);
   }
   return lines;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "elf/base/error.h"
+#include "elf/base/json.h"
 #include "eval_common.h"
 #include "svg_plot.h"
 
@@ -20,7 +21,7 @@ constexpr double kLetter = 9.2;                      // of 17-pixel serifs, wide
 // Text as XML; bytes that are no UTF-8 are replaced.
 std::string clean(const Json& text) {
   const std::string quoted = text.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return xml_text(Json::parse(quoted).get<std::string>());
+  return xml_text(parse_json_or_throw(quoted).get<std::string>());
 }
 
 // Evenly taken, the first and the last among them.

@@ -24,4 +24,20 @@ bool json_nests_too_deep(std::string_view text) {
   return false;
 }
 
+template <class Json>
+Json parse_json(std::string_view text) {
+  if (json_nests_too_deep(text)) return Json(nlohmann::json::value_t::discarded);
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+template <class Json>
+Json parse_json_or_throw(std::string_view text) {
+  return Json::parse(text);
+}
+
+template nlohmann::json parse_json(std::string_view);
+template nlohmann::ordered_json parse_json(std::string_view);
+template nlohmann::json parse_json_or_throw(std::string_view);
+template nlohmann::ordered_json parse_json_or_throw(std::string_view);
+
 }  // namespace elf

@@ -133,7 +133,7 @@ struct RecordReader::Impl {
     nlohmann::json object;
     if (json_nests_too_deep(line)) usage_error(place(), ": JSON nested more than ", kDeepestJson, " deep");
     try {
-      object = nlohmann::json::parse(line);
+      object = parse_json_or_throw(line);
     } catch (const nlohmann::json::exception& error) {
       const std::string message = error.what();
       usage_error(place(), ": no JSON: ",

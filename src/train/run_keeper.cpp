@@ -1,6 +1,7 @@
 #include "run_keeper.h"
 
 #include "elf/base/error.h"
+#include "elf/base/json.h"
 #include "elf/base/log.h"
 #include "faults.h"
 #include "hook.h"
@@ -25,7 +26,7 @@ json RunKeeper::restore(const Trained& trained) {
   if (ranks_.first() && folder_->checkpoint()) text = read(*folder_->checkpoint(), trained).dump();
   text = ranks_.of_first(text);
   if (text.empty()) return nullptr;
-  const json state = json::parse(text);
+  const json state = parse_json_or_throw(text);
   for (const ParamRef& parameter : trained.network.parameters()) ranks_.of_first(parameter.tensor);
   for (const auto& [name, tensor] : trained.ema.averages()) ranks_.of_first(tensor);
   const TensorMap buffers = trained.optimizer.state();
@@ -86,7 +87,7 @@ ordered_json RunKeeper::save(const Trained& trained, json state, bool is_best) {
     saver_->wait();
     figures = hook_figures(hook, folder_->path(), step).dump();
   });
-  return ordered_json::parse(ranks_.of_first(figures));
+  return parse_json_or_throw<ordered_json>(ranks_.of_first(figures));
 }
 
 void RunKeeper::mark_best(int64_t step) {

@@ -1,3 +1,4 @@
+#include "elf/base/json.h"
 #include "elf/train/trainer.h"
 
 #include <ATen/ATen.h>
@@ -238,7 +239,7 @@ ordered_json Trainer::Implementation::sample() {
     for (size_t i = 0; i < std::min<size_t>(3, drawn.texts.size()); ++i) log_info("  | " + drawn.texts[i]);
     figures = drawn.figures.dump();
   });
-  return ordered_json::parse(ranks_.of_first(figures));
+  return parse_json_or_throw<ordered_json>(ranks_.of_first(figures));
 }
 
 // Validates and samples when due. True: the averages are the best so far.

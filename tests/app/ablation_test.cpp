@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "elf/base/error.h"
+#include "elf/base/json.h"
 #include "support/tool_test.h"
 
 namespace elf {
@@ -54,7 +55,7 @@ class Ablations : public test::ToolTest {
     return names;
   }
   static json plan(const std::string& spec, const std::string& out) {
-    return json::parse(
+    return parse_json_or_throw(
         must("elf-bench ablation " + spec + ".yaml --out " + out + " --dry-run --json").out)["sweeps"][0];
   }
 };
@@ -83,11 +84,11 @@ TEST_F(Ablations, ADryRunListsArmsAndCostsAndMakesNothing) {
 TEST_F(Ablations, EveryArmIsTrainedOnceAndScoredInEverySetting) {
   const Outcome first = must("elf-bench ablation two.yaml --out out --jobs 2 --threads 1");
   EXPECT_THAT(first.err, HasSubstr("all done"));
-  const json made = json::parse(slurp(folder_ / "out/two/sweep.json"));
+  const json made = parse_json_or_throw(slurp(folder_ / "out/two/sweep.json"));
   for (const json& job : made["jobs"]) {
     for (const json& setting : job["settings"]) {
       const fs::path file = folder_ / "out/two" / setting["record"].get<std::string>();
-      const json record = json::parse(slurp(file));
+      const json record = parse_json_or_throw(slurp(file));
       EXPECT_EQ(record["samples"], 12);
       EXPECT_EQ(record["seeds"], json({0, 1}));
       EXPECT_GT(record["figures"]["perplexity"]["mean"].get<double>(), 1);
@@ -178,12 +179,12 @@ TEST_F(Ablations, TheReportHoldsTheRecordsFigures) {
         "expect: [{better: wide, than: narrow}]\n");
   must("elf-bench ablation shown.yaml --out report --jobs 2");
   must("elf-bench report report --out report/all.html --svg");
-  const json sweep = json::parse(slurp(folder_ / "report/shown/sweep.json"));
+  const json sweep = parse_json_or_throw(slurp(folder_ / "report/shown/sweep.json"));
   const std::string csv = slurp(folder_ / "report/all.csv"), text = slurp(folder_ / "report/all.md"),
                     html = slurp(folder_ / "report/all.html");
   for (const json& job : sweep["jobs"]) {
     for (const json& setting : job["settings"]) {
-      const json record = json::parse(slurp(folder_ / "report/shown" / setting["record"].get<std::string>()));
+      const json record = parse_json_or_throw(slurp(folder_ / "report/shown" / setting["record"].get<std::string>()));
       for (const auto& [name, figure] : record["figures"].items()) {
         const std::string line =
             job["train"].get<std::string>() + "," + setting["sample"].get<std::string>() + "," +

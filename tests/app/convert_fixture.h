@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "elf/base/json.h"
 #include "support/command.h"
 #include "support/golden.h"
 #include "support/temporary_folder.h"
@@ -28,7 +29,7 @@ class ConvertFixture : public ::testing::Test {
     return outcome.err;
   }
   nlohmann::json inspected(const std::string& path, const std::string& options = "") {
-    return nlohmann::json::parse(done("elf-inspect " + path + " --json " + options));
+    return parse_json_or_throw(done("elf-inspect " + path + " --json " + options));
   }
   std::string import(const std::string& file, const std::string& out, const std::string& more = "") {
     return done("elf-convert import " + golden("elf_tiny/" + file).string() + " --config " +

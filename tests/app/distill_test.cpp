@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "elf/base/json.h"
 #include "elf/tensor/safetensors.h"
 #include "support/tool_test.h"
 
@@ -50,7 +51,7 @@ class Distill : public test::ToolTest {
 std::string Distill::table_;
 
 TEST_F(Distill, OneTableOfAllRoundsWithThePublishedRows) {
-  const json rows = json::parse(slurp(folder_ / "rounds/rounds.json"));
+  const json rows = parse_json_or_throw(slurp(folder_ / "rounds/rounds.json"));
   ASSERT_EQ(rows.size(), 5u);
   const std::pair<const char*, int> expected[] = {
       {"teacher", 8}, {"teacher", 4}, {"student", 4}, {"teacher", 2}, {"student", 2}};
@@ -72,12 +73,12 @@ TEST_F(Distill, OneTableOfAllRoundsWithThePublishedRows) {
 
 TEST_F(Distill, AStudentSamplesWithItsFewStepsUnasked) {
   must("elf-sample --model rounds/steps-2 --num-samples 3 --output two.txt");
-  const json made = json::parse(slurp(folder_ / "two.txt.json"));
+  const json made = parse_json_or_throw(slurp(folder_ / "two.txt.json"));
   EXPECT_EQ(made["sampler"]["steps"], 2);
   EXPECT_EQ(made["sampler"]["gamma"], 0.25);
   EXPECT_EQ(made["sampler"]["self_cond_cfg"], 1.5);
   must("elf-sample --model rounds/steps-4 --num-samples 3 --output four.txt");
-  EXPECT_EQ(json::parse(slurp(folder_ / "four.txt.json"))["sampler"]["steps"], 4);
+  EXPECT_EQ(parse_json_or_throw(slurp(folder_ / "four.txt.json"))["sampler"]["steps"], 4);
 }
 
 TEST_F(Distill, RoundsStartFromTheOneBefore) {

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "elf/base/json.h"
 #include "support/tool_test.h"
 
 namespace elf {
@@ -63,11 +64,11 @@ class EvalModel : public test::ToolTest {
            "train: {global_batch_size: 8, steps: 20, log_every: 10, save_every: 20}\nsampling: {steps: 2}\n";
   }
 
-  static json record(const std::string& command) { return json::parse(must(command).out); }
+  static json record(const std::string& command) { return parse_json_or_throw(must(command).out); }
 };
 
 TEST_F(EvalModel, GenPplEqualsThePublishedCode) {
-  const json set = json::parse(
+  const json set = parse_json_or_throw(
       slurp(std::string(ELF_TEST_DIR) + "/golden/eval/gpt2_perplexity.json"))["sets"]["with_blanks"];
   std::string lines;
   for (const json& text : set["texts"]) lines += json{{"text", text}}.dump() + "\n";
@@ -86,7 +87,7 @@ TEST_F(EvalModel, RecordsSayHowAndAreTheSameTwice) {
       "elf-eval genppl --input twenty.txt --scorer " + kScorer + " --train twenty.txt --json";
   const Outcome first = must(command);
   EXPECT_EQ(first.out, must(command).out);
-  const json whole = json::parse(first.out);
+  const json whole = parse_json_or_throw(first.out);
   EXPECT_EQ(whole["exact_copies"], 1.0);
   EXPECT_TRUE(whole["generation"].is_null());
   for (const char* key : {"entropy", "samples", "protocol", "scorer", "gpt2_tokenizer_hash", "max_tokens",
@@ -140,7 +141,7 @@ TEST_F(EvalModel, MauveStandsBesideIt) {
   const Outcome outcome =
       tool("elf-eval genppl --json --input twenty.txt --reference twenty.txt --scorer " + kScorer);
   if (outcome.code == 2 && outcome.err.find("built without faiss") != std::string::npos) GTEST_SKIP();
-  EXPECT_NEAR(json::parse(outcome.out)["mauve"]["score"].get<double>(), 1, 1e-6);
+  EXPECT_NEAR(parse_json_or_throw(outcome.out)["mauve"]["score"].get<double>(), 1, 1e-6);
 }
 
 TEST_F(EvalModel, Mistakes) {
@@ -174,7 +175,7 @@ TEST_F(EvalModel, RunScoresPairsForSettingsAndSeeds) {
       "--seeds 3,5 "
       "--out scores");
   for (const char* name : {"sde-2-gamma1.5-w3", "sde-3-gamma1.5-w3-cfg2"}) {
-    const json result = json::parse(slurp(folder_ / "scores" / (std::string(name) + ".json")));
+    const json result = parse_json_or_throw(slurp(folder_ / "scores" / (std::string(name) + ".json")));
     EXPECT_EQ(result["seeds"], json({3, 5}));
     EXPECT_EQ(result["data"]["references"], "raw target text of the dataset");
     for (const char* figure :
@@ -202,7 +203,7 @@ TEST_F(EvalModel, RunScoresPairsForSettingsAndSeeds) {
   must("elf-sample --model pairs-run --input s12.txt --cfg 1 --seed 5 --output again.jsonl");
   EXPECT_EQ(slurp(folder_ / "again.jsonl"), slurp(folder_ / "scores/sde-2-gamma1.5-w3-seed5.jsonl"));
   const json again = record("elf-eval bleu --hyp again.jsonl --ref t12.txt --json");
-  const json result = json::parse(slurp(folder_ / "scores/sde-2-gamma1.5-w3.json"));
+  const json result = parse_json_or_throw(slurp(folder_ / "scores/sde-2-gamma1.5-w3.json"));
   EXPECT_NEAR(result["figures"]["bleu"]["values"][1].get<double>(), again["score"].get<double>(), 1e-9);
   EXPECT_EQ(result["protocols"]["bleu"], again["signature"]);
   EXPECT_THAT(must("elf-eval table scores/*.json").out,
@@ -223,7 +224,7 @@ TEST_F(EvalModel, RunScoresTextsWithoutInputs) {
   const Outcome outcome =
       must("elf-eval run --model docs-run --num-samples 5 --setting steps=2,sampler=ode --seeds 0 --scorer " +
            kScorer + " --train t.txt --out docs-scores --json");
-  const json result = json::parse(outcome.out);
+  const json result = parse_json_or_throw(outcome.out);
   for (const char* figure :
        {"ppl", "entropy", "distinct4", "rep4", "mean_length", "own_entropy", "exact_copies", "blank"})
     EXPECT_TRUE(result["figures"].contains(figure)) << figure;

@@ -8,6 +8,7 @@
 
 #include "elf/app/tools.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "support/temporary_folder.h"
 
 namespace elf {
@@ -20,7 +21,7 @@ using testing::Not;
 struct Outcome {
   int code = 0;
   std::string out, err;
-  json object() const { return json::parse(out); }
+  json object() const { return parse_json_or_throw(out); }
 };
 
 class EvalTest : public testing::Test {
@@ -172,7 +173,7 @@ TEST_F(EvalTest, OutputFileAndJsonlUnderAnyName) {
   const Outcome outcome = eval({"diversity", "--input", input, "--json", "--output", target});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_DOUBLE_EQ(json::parse(read_file(target))["distinct"][0], 2.0 / 3);
+  EXPECT_DOUBLE_EQ(parse_json_or_throw(read_file(target))["distinct"][0], 2.0 / 3);
   EXPECT_THAT(outcome.err, HasSubstr("read as JSONL"));
 }
 

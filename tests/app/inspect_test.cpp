@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "convert_fixture.h"
+#include "elf/base/json.h"
 #include "elf/data/dataset.h"
 #include "elf/data/latent_cache.h"
 #include "elf/model/latent_statistics.h"
@@ -56,7 +57,7 @@ TEST_F(Inspect, SaysWhatIsNotWhole) {
   for (const std::string file : {"cut.safetensors", "model.pt"}) {
     const Outcome outcome = run("elf-inspect " + file + " --json");
     EXPECT_EQ(outcome.code, 2);
-    const json object = json::parse(outcome.out);
+    const json object = parse_json_or_throw(outcome.out);
     EXPECT_EQ(object.at("complete"), false);
     EXPECT_THAT(object.at("problem").get<std::string>(),
                 HasSubstr(file == "model.pt" ? "git lfs pull" : "truncated"));

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "elf/base/json.h"
 #include "support/tool_test.h"
 
 namespace elf {
@@ -87,7 +88,7 @@ TEST_F(Knobs, LearnedTable) {
   const std::string texts = must("elf-sample --model learned --num-samples 5 --seed 3").out;
   must("elf-convert export learned --out learned-dir");
   EXPECT_EQ(must("elf-sample --model learned-dir --num-samples 5 --seed 3").out, texts);
-  EXPECT_TRUE(json::parse(must("elf-inspect learned-dir --json").out).at("has_encoder").get<bool>());
+  EXPECT_TRUE(parse_json_or_throw(must("elf-inspect learned-dir --json").out).at("has_encoder").get<bool>());
   const std::string train = "elf-train --config run.yaml --out bad " + learned;
   expect_refusal(train + "--set latents.std=0.2", {"latents.std", "set 0 and 1"}, "bad");
   expect_refusal(train + "--set latents.path=table", {"latents.path"}, "bad");
@@ -105,7 +106,7 @@ TEST_F(Knobs, ASeparateDecoder) {
   // The run folder holds its own copy of the decoder.
   fs::rename(folder_ / "decoder", folder_ / "elsewhere");
   must("elf-sample --model denoiser --num-samples 2 --output two.txt");
-  const json record = json::parse(slurp(folder_ / "two.txt.json"));
+  const json record = parse_json_or_throw(slurp(folder_ / "two.txt.json"));
   EXPECT_EQ(record.at("decoder_hash").get<std::string>().size(),
             record.at("weights_hash").get<std::string>().size());
   EXPECT_NE(record.at("decoder_hash"), record.at("weights_hash"));

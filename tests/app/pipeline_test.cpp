@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "elf/base/json.h"
 #include "elf/tensor/safetensors.h"
 #include "support/tool_test.h"
 
@@ -144,7 +145,7 @@ TEST_F(Pipeline, OneOutputAnInput) {
   std::istringstream lines(all);
   int count = 0;
   for (std::string line; std::getline(lines, line); ++count) {
-    const json record = json::parse(line);
+    const json record = parse_json_or_throw(line);
     EXPECT_EQ(record.at("index"), count);
     EXPECT_TRUE(record.contains("text") && record.contains("ids") && record.contains("seed") &&
                 record.contains("condition"))
@@ -155,13 +156,13 @@ TEST_F(Pipeline, OneOutputAnInput) {
 
 TEST_F(Pipeline, ScoresReadSamples) {
   must("elf-sample --model run400 --num-samples 5 --format jsonl --output samples.jsonl");
-  const json scores = json::parse(must("elf-eval diversity --input samples.jsonl --json").out);
+  const json scores = parse_json_or_throw(must("elf-eval diversity --input samples.jsonl --json").out);
   EXPECT_EQ(scores.at("samples"), 5);
   EXPECT_TRUE(scores.contains("entropy") && scores.contains("distinct") && scores.contains("rep4"));
 }
 
 TEST_F(Pipeline, DryRunPrintsThePlan) {
-  const json plan = json::parse(must("elf-train --config docs.yaml --dry-run --json --out never").out);
+  const json plan = parse_json_or_throw(must("elf-train --config docs.yaml --dry-run --json --out never").out);
   EXPECT_EQ(plan.at("steps"), 40);
   EXPECT_GT(plan.at("parameters").get<int64_t>(), 1000);
   EXPECT_GT(plan.at("tokens").get<double>(), 0);

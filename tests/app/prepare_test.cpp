@@ -6,6 +6,7 @@
 #include <set>
 
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/data/dataset.h"
 #include "elf/text/sentencepiece_tokenizer.h"
 #include "support/command.h"
@@ -55,7 +56,7 @@ TEST(ElfPrepare, MakesTokenizerAndDatasets) {
                                "elf-prepare corpus --input a.txt --tokenizer tok --max-length 8 --out tr.h5 "
                                "--valid-fraction 0.1 --valid-out va.h5 --json");
   ASSERT_EQ(corpus.code, 0) << corpus.err;
-  const auto report = nlohmann::json::parse(corpus.out);
+  const auto report = parse_json_or_throw(corpus.out);
   EXPECT_EQ(report["records"], 2000);
   EXPECT_EQ(report["columns"][0]["unknown_rate"], 0.0);
   const Dataset train = Dataset::open(folder / "tr.h5");
@@ -272,7 +273,7 @@ TEST(ElfPrepare, MeasuresHowFastBatchesCome) {
         folder,
         std::string("elf-prepare benchmark --data a.h5 --batch 32 --seconds 0.1 --json --memory ") + memory);
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    const auto result = nlohmann::json::parse(outcome.out);
+    const auto result = parse_json_or_throw(outcome.out);
     EXPECT_GT(result["rows_per_second"], 0.0);
     EXPECT_EQ(result["length"]["median"], 6);  // five words and an EOS
     EXPECT_EQ(result["length"]["p99"], 6);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "elf/base/json.h"
 #include "elf/data/masks.h"
 #include "elf/model/model_dir.h"
 #include "elf/sample/infill.h"
@@ -115,8 +116,8 @@ TEST_F(Sampling, ProcessesShareTheWork) {
                "shared.jsonl & pids=\"$pids $!\"; ";
       must(all + "for p in $pids; do wait $p || exit 1; done");
       EXPECT_EQ(slurp(folder_ / "shared.jsonl"), slurp(folder_ / "alone.jsonl")) << what << ", " << size;
-      const json alone = json::parse(slurp(folder_ / "alone.jsonl.json")),
-                 shared = json::parse(slurp(folder_ / "shared.jsonl.json"));
+      const json alone = parse_json_or_throw(slurp(folder_ / "alone.jsonl.json")),
+                 shared = parse_json_or_throw(slurp(folder_ / "shared.jsonl.json"));
       EXPECT_EQ(shared.at("network_rows"), alone.at("network_rows"));
       EXPECT_EQ(shared.at("ranks"), size);
     }
@@ -172,7 +173,7 @@ TEST_F(Sampling, AnInterruptedFileIsGoneOnWith) {
   EXPECT_THAT(resumed.err, HasSubstr("going on after"));
   EXPECT_EQ(slurp(folder_ / "r.jsonl"), whole);
   EXPECT_FALSE(fs::exists(folder_ / "r.jsonl.partial"));
-  EXPECT_EQ(json::parse(slurp(folder_ / "r.jsonl.json")).at("samples"), 9);
+  EXPECT_EQ(parse_json_or_throw(slurp(folder_ / "r.jsonl.json")).at("samples"), 9);
   // More samples than before are the ones missing; a finished file has none missing.
   must("elf-sample --model docs --num-samples 12 --seed 2 --resume --output r.jsonl");
   EXPECT_EQ(slurp(folder_ / "r.jsonl").find(whole), 0u);
@@ -236,7 +237,7 @@ TEST_F(Sampling, ASweepGivesWhatSingleRunsGive) {
 
 TEST_F(Sampling, NetworkCallsAreCounted) {
   must("elf-sample --model docs --num-samples 5 --batch-size 2 --sampler heun --steps 4 --output calls.txt");
-  const json record = json::parse(slurp(folder_ / "calls.txt.json"));
+  const json record = parse_json_or_throw(slurp(folder_ / "calls.txt.json"));
   EXPECT_EQ(record.at("network_calls"), 3 * (2 * 4 - 1 + 1));  // three batches; the decode is a call
   EXPECT_EQ(record.at("network_rows"), 5 * 8);
 }
@@ -264,13 +265,13 @@ TEST_F(Sampling, APipeIsAnsweredLineByLine) {
 TEST_F(Sampling, LongInputsAreCutSkippedOrRefused) {
   const std::string command = "elf-sample --model pairs --input five.txt --output long.jsonl --long-input ";
   EXPECT_THAT(must(command + "truncate").err, HasSubstr("1 inputs are longer"));
-  EXPECT_EQ(json::parse(slurp(folder_ / "long.jsonl.json")).at("truncated_inputs"), 1);
+  EXPECT_EQ(parse_json_or_throw(slurp(folder_ / "long.jsonl.json")).at("truncated_inputs"), 1);
   must(command + "skip");
   const std::vector<json> skipped = json_lines(slurp(folder_ / "long.jsonl"));
   ASSERT_EQ(skipped.size(), 5u);
   EXPECT_EQ(skipped[2].at("text"), "");
   EXPECT_EQ(skipped[2].at("skipped"), "too long");
-  EXPECT_EQ(json::parse(slurp(folder_ / "long.jsonl.json")).at("skipped_inputs"), 1);
+  EXPECT_EQ(parse_json_or_throw(slurp(folder_ / "long.jsonl.json")).at("skipped_inputs"), 1);
   expect_refusal(command + "refuse", {"five.txt:3", "tokens", "at most 6"});
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "elf/base/json.h"
 #include "elf/tensor/safetensors.h"
 #include "support/tiny_run.h"
 
@@ -46,7 +47,7 @@ class LongRun : public test::TinyRun {
 TEST_F(LongRun, VerifyResumeSaysEqual) {
   const Outcome outcome =
       must("elf-train --config run.yaml --verify-resume 20 --json --out checked --set train.valid_every=5");
-  const json verdict = json::parse(outcome.out);
+  const json verdict = parse_json_or_throw(outcome.out);
   EXPECT_TRUE(verdict.at("equal")) << verdict;
   EXPECT_GT(verdict.at("tensors"), 100);
   EXPECT_TRUE(verdict.at("different").empty());
@@ -60,7 +61,7 @@ TEST_F(LongRun, VerifyResumeFindsWhatIsForgotten) {
     const Outcome outcome = tool(std::string("export ELF_FAULTS=forget_") + piece +
                                  "@10; elf-train --config run.yaml --verify-resume 20 --json --out checked");
     EXPECT_EQ(outcome.code, 3) << outcome.err;
-    const json verdict = json::parse(outcome.out);
+    const json verdict = parse_json_or_throw(outcome.out);
     EXPECT_FALSE(verdict.at("equal"));
     EXPECT_THAT(verdict.at("different").dump(), HasSubstr(std::string(piece) + "/"));
   }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "elf/base/json.h"
 #include "elf/base/sanitizers.h"
 #include "support/tiny_run.h"
 
@@ -80,7 +81,7 @@ TEST_F(WatchedRun, PublishedConfigurations) {
                                {"elf-l-owt", 652, "3.0", "1024", "pad", "5.0"},
                                {"elf-b-wmt14-de-en", 105, "100.0", "128", "eos", "1.0"},
                                {"elf-b-xsum", 105, "100.0", "1088", "eos", "1.0"}}) {
-    const json plan = json::parse(must("elf-train --dry-run --json --config " ELF_TEST_DIR "/../configs/" +
+    const json plan = parse_json_or_throw(must("elf-train --dry-run --json --config " ELF_TEST_DIR "/../configs/" +
                                        std::string(run.file) + ".yaml")
                                       .out);
     const json& config = plan.at("config");
@@ -113,7 +114,7 @@ TEST_F(WatchedRun, MemoryIsAsEstimated) {
         "elf-train --config run.yaml --set model.hidden_size=256 --set model.num_heads=4 "
         "--set model.depth=8 --set train.global_batch_size=256 --set train.steps=2 --out large" +
         more;
-    const json plan = json::parse(must(run + " --dry-run --json").out);
+    const json plan = parse_json_or_throw(must(run + " --dry-run --json").out);
     must("rm -rf large; " + run);
     const double measured = last_metrics("large").at("peak_memory_mib").get<double>() / 1024;
     EXPECT_NEAR(plan.at("memory_gib").get<double>(), measured, 0.15 * measured) << more;
@@ -121,7 +122,7 @@ TEST_F(WatchedRun, MemoryIsAsEstimated) {
 }
 
 TEST_F(WatchedRun, DryRunNamesWhatIsMissing) {
-  const json plan = json::parse(must("elf-train --config run.yaml --dry-run --json --set data.train=gone.h5 "
+  const json plan = parse_json_or_throw(must("elf-train --config run.yaml --dry-run --json --set data.train=gone.h5 "
                                      "--set data.max_length=8 --out never")
                                     .out);
   ASSERT_EQ(plan.at("missing").size(), 1u);

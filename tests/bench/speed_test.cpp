@@ -1,4 +1,5 @@
 // What elf-bench speed reports; no figure of time is judged.
+#include "elf/base/json.h"
 #include "elf/bench/speed.h"
 
 #include <ATen/ATen.h>
@@ -69,7 +70,7 @@ class SpeedCommand : public testing::Test {
     const Outcome outcome =
         speed(arguments + " --batch 4 --latent 8 --vocab 50 --steps 2 --threads 1 --json");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return json::parse(outcome.out);
+    return parse_json_or_throw(outcome.out);
   }
 
   test::TemporaryFolder folder_;

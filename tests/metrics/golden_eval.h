@@ -6,11 +6,12 @@
 #include <string>
 
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 
 namespace elf::test {
 
 inline nlohmann::json golden_eval(const std::string& name) {
-  return nlohmann::json::parse(read_file(std::filesystem::path(ELF_TEST_DIR) / "golden" / "eval" / name));
+  return parse_json_or_throw(read_file(std::filesystem::path(ELF_TEST_DIR) / "golden" / "eval" / name));
 }
 
 }  // namespace elf::test

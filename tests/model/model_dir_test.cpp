@@ -1,4 +1,5 @@
 // Model directories: what is written is loaded, whole or not at all; stored precisions agree with float32.
+#include "elf/base/json.h"
 #include "elf/model/model_dir.h"
 
 #include <ATen/ATen.h>
@@ -123,7 +124,7 @@ TEST_F(ModelDir, DamageIsTold) {
 
 TEST_F(ModelDir, LaterVersionsAndMissingPartsAreTold) {
   const fs::path folder = write("m");
-  nlohmann::json facts = nlohmann::json::parse(read_file(folder / "model.json"));
+  nlohmann::json facts = parse_json_or_throw(read_file(folder / "model.json"));
   facts["format_version"] = 99;
   write_file(folder / "model.json", facts.dump());
   write_manifest(folder, {"model.json", "model.safetensors", "config.yaml"});

@@ -1,4 +1,5 @@
 // Steps as people see them: views, lines, the page.
+#include "elf/base/json.h"
 #include "elf/sample/trajectory.h"
 
 #include <gmock/gmock.h>
@@ -53,7 +54,7 @@ TEST(Trajectory, ThePageStandsAloneAndHoldsTheSteps) {
   for (const char* outside : {"http://", "https://", "src=", "@import", "url("})
     EXPECT_THAT(page, Not(HasSubstr(outside)));
   const size_t begin = page.find("id=\"data\">") + 10, end = page.find("</script>", begin);
-  const auto data = nlohmann::json::parse(page.substr(begin, end - begin));
+  const auto data = parse_json_or_throw(page.substr(begin, end - begin));
   EXPECT_EQ(data.at("caption"), "runs/verses <1>");
   EXPECT_EQ(data.at("steps")[0].at("text"), "</script><b>&\uFFFD");
   EXPECT_THAT(page.substr(end), HasSubstr("</html>"));

@@ -9,6 +9,7 @@
 
 #include "elf/app/tools.h"
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "support/temporary_folder.h"
 
 namespace elf::test {
@@ -16,7 +17,7 @@ namespace elf::test {
 struct EvalOutcome {
   int code = 0;
   std::string out, err;
-  nlohmann::json object() const { return nlohmann::json::parse(out); }
+  nlohmann::json object() const { return parse_json_or_throw(out); }
 };
 
 using EvalTool = int (*)(int argc, char** argv);

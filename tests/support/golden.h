@@ -10,6 +10,7 @@
 #include <string>
 
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/tensor/safetensors.h"
 
 namespace elf::test {
@@ -21,7 +22,7 @@ inline std::filesystem::path golden(const std::string& name) {
 }
 
 inline nlohmann::json golden_json(const std::string& name) {
-  return nlohmann::json::parse(read_file(golden(name)));
+  return parse_json_or_throw(read_file(golden(name)));
 }
 
 // |actual - expected| <= atol + rtol |expected| everywhere; says where it is worst.

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "elf/base/json.h"
 #include "support/command.h"
 
 namespace elf::test {
@@ -57,7 +58,7 @@ class ToolTest : public ::testing::Test {
   static std::vector<nlohmann::json> json_lines(const std::string& text) {
     std::vector<nlohmann::json> lines;
     std::istringstream in(text);
-    for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+    for (std::string line; std::getline(in, line);) lines.push_back(parse_json_or_throw(line));
     return lines;
   }
   static std::vector<nlohmann::json> metrics(const std::string& run_name) {

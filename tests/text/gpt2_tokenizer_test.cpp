@@ -1,4 +1,5 @@
 // GPT-2's byte-level BPE against the published tokenizer: every text of golden/eval/gpt2_bpe.json, exactly.
+#include "elf/base/json.h"
 #include "elf/text/gpt2_tokenizer.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +28,7 @@ const Gpt2Tokenizer& tokenizer() {
 
 TEST(Gpt2Tokenizer, EveryPublishedCase) {
   const json cases =
-      json::parse(read_file(std::filesystem::path(ELF_TEST_DIR) / "golden/eval/gpt2_bpe.json"));
+      parse_json_or_throw(read_file(std::filesystem::path(ELF_TEST_DIR) / "golden/eval/gpt2_bpe.json"));
   EXPECT_EQ(cases.size(), 110u);
   for (const json& example : cases) {
     const auto ids = example["ids"].get<std::vector<int32_t>>();

@@ -1,4 +1,5 @@
 // golden/tokenizer: all cases exactly as the published environment's T5 tokenizer gives them.
+#include "elf/base/json.h"
 #include "elf/text/sentencepiece_tokenizer.h"
 
 #include <nlohmann/json.hpp>
@@ -23,7 +24,7 @@ const SentencePieceTokenizer& golden_tokenizer() {
 }
 
 const nlohmann::json& golden_cases() {
-  static const nlohmann::json cases = nlohmann::json::parse(read_file(kGolden + "cases.json"));
+  static const nlohmann::json cases = parse_json_or_throw(read_file(kGolden + "cases.json"));
   return cases;
 }
 
@@ -45,7 +46,7 @@ void expect_decoded(const nlohmann::json& entry, const Ids& ids) {
 
 TEST(SentencePieceTokenizer, HasTheGoldenVocabulary) {
   const auto& tokenizer = golden_tokenizer();
-  const auto golden = nlohmann::json::parse(read_file(kGolden + "tokenizer.json"));
+  const auto golden = parse_json_or_throw(read_file(kGolden + "tokenizer.json"));
   EXPECT_EQ(tokenizer.pieces(), golden["piece_count"].get<int64_t>());
   EXPECT_EQ(tokenizer.size(), golden["len_tokenizer"].get<int64_t>());
   EXPECT_EQ(tokenizer.pad_id(), golden["pad"].get<int>());

@@ -1,4 +1,5 @@
 // The best so far, patience and the entropy floor, across restarts (field case 15).
+#include "elf/base/json.h"
 #include "elf/train/run_state.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +26,7 @@ TEST(BestSoFar, SurvivesARestart) {
   EXPECT_TRUE(before.offer(2, {{"valid_loss", 3}}));
   EXPECT_FALSE(before.offer(3, {{"valid_loss", 4}}));
   Best after(config);
-  after.load(json::parse(before.to_json().dump()));
+  after.load(parse_json_or_throw(before.to_json().dump()));
   EXPECT_FALSE(after.offer(4, {{"valid_loss", 4}}));
   EXPECT_FALSE(after.out_of_patience());
   EXPECT_FALSE(after.offer(5, {{"valid_loss", 4}}));
@@ -79,7 +80,7 @@ TEST(BestSoFar, AnotherMetricStartsAnew) {
 TEST(RunStateJson, RoundTrip) {
   const RunState state{
       .step = 7, .total_steps = 20, .skipped = 2, .skipped_in_a_row = 1, .trained_seconds = 1.5};
-  const RunState read = run_state_of(json::parse(to_json(state).dump()));
+  const RunState read = run_state_of(parse_json_or_throw(to_json(state).dump()));
   EXPECT_EQ(read.step, 7);
   EXPECT_EQ(read.total_steps, 20);
   EXPECT_EQ(read.skipped, 2);

@@ -16,12 +16,14 @@ inline constexpr int64_t kDeepestJson = 200;
 bool json_nests_too_deep(std::string_view text);
 
 // The value of `text`; a discarded one (is_discarded(), and of no type) where it is no JSON or nests too
-// deep.
+// deep. Json: nlohmann::json or nlohmann::ordered_json; the parser is compiled once, in json.cpp.
 template <class Json = nlohmann::json>
-Json parse_json(std::string_view text) {
-  if (json_nests_too_deep(text)) return Json(nlohmann::json::value_t::discarded);
-  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
-}
+Json parse_json(std::string_view text);
+
+// The value of a text that this program wrote, or whose depth was looked at. Throws Json::parse_error: it is
+// no JSON.
+template <class Json = nlohmann::json>
+Json parse_json_or_throw(std::string_view text);
 
 // The text under `key`; `fallback` where there is none, or what is there is no text.
 template <class Json>
