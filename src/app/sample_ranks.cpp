@@ -1,4 +1,3 @@
-#include "elf/base/json.h"
 #include "sample_ranks.h"
 
 #include <ATen/ATen.h>
@@ -6,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+
+#include "elf/base/json.h"
 
 namespace elf::app {
 

@@ -1,4 +1,3 @@
-#include "elf/base/json.h"
 #include "elf/train/trainer.h"
 
 #include <ATen/ATen.h>
@@ -9,6 +8,7 @@
 
 #include "batch_feed.h"
 #include "elf/base/error.h"
+#include "elf/base/json.h"
 #include "elf/base/log.h"
 #include "elf/config/enum_names.h"
 #include "elf/data/loader.h"

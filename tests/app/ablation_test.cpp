@@ -184,7 +184,8 @@ TEST_F(Ablations, TheReportHoldsTheRecordsFigures) {
                     html = slurp(folder_ / "report/all.html");
   for (const json& job : sweep["jobs"]) {
     for (const json& setting : job["settings"]) {
-      const json record = parse_json_or_throw(slurp(folder_ / "report/shown" / setting["record"].get<std::string>()));
+      const json record =
+          parse_json_or_throw(slurp(folder_ / "report/shown" / setting["record"].get<std::string>()));
       for (const auto& [name, figure] : record["figures"].items()) {
         const std::string line =
             job["train"].get<std::string>() + "," + setting["sample"].get<std::string>() + "," +

@@ -174,8 +174,9 @@ TEST_F(Records, BleuOptions) {
     EXPECT_TRUE(record[metric]["bootstrap"].contains("p_value")) << metric;
   const std::string lines = path("sentences.jsonl");
   ASSERT_EQ(eval({"bleu", "--hyp", hyp, "--ref", ref, "--sentences", lines}).code, 0);
-  EXPECT_NEAR(parse_json_or_throw(read_file(lines).substr(0, read_file(lines).find('\n')))["bleu"].get<double>(),
-              53.73, 0.01);
+  EXPECT_NEAR(
+      parse_json_or_throw(read_file(lines).substr(0, read_file(lines).find('\n')))["bleu"].get<double>(),
+      53.73, 0.01);
   for (const char* value : {"-3", "nan"})
     EXPECT_EQ(eval({"bleu", "--hyp", hyp, "--ref", ref, "--smooth", "floor", "--smooth-value", value}).code,
               2)

@@ -162,7 +162,8 @@ TEST_F(Pipeline, ScoresReadSamples) {
 }
 
 TEST_F(Pipeline, DryRunPrintsThePlan) {
-  const json plan = parse_json_or_throw(must("elf-train --config docs.yaml --dry-run --json --out never").out);
+  const json plan =
+      parse_json_or_throw(must("elf-train --config docs.yaml --dry-run --json --out never").out);
   EXPECT_EQ(plan.at("steps"), 40);
   EXPECT_GT(plan.at("parameters").get<int64_t>(), 1000);
   EXPECT_GT(plan.at("tokens").get<double>(), 0);

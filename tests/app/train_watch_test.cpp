@@ -81,9 +81,10 @@ TEST_F(WatchedRun, PublishedConfigurations) {
                                {"elf-l-owt", 652, "3.0", "1024", "pad", "5.0"},
                                {"elf-b-wmt14-de-en", 105, "100.0", "128", "eos", "1.0"},
                                {"elf-b-xsum", 105, "100.0", "1088", "eos", "1.0"}}) {
-    const json plan = parse_json_or_throw(must("elf-train --dry-run --json --config " ELF_TEST_DIR "/../configs/" +
-                                       std::string(run.file) + ".yaml")
-                                      .out);
+    const json plan =
+        parse_json_or_throw(must("elf-train --dry-run --json --config " ELF_TEST_DIR "/../configs/" +
+                                 std::string(run.file) + ".yaml")
+                                .out);
     const json& config = plan.at("config");
     EXPECT_NEAR(plan.at("parameters").get<double>() / 1e6, run.millions, 0.01 * run.millions) << run.file;
     EXPECT_GT(plan.at("memory_gib").get<double>(), 1.0);
@@ -122,9 +123,10 @@ TEST_F(WatchedRun, MemoryIsAsEstimated) {
 }
 
 TEST_F(WatchedRun, DryRunNamesWhatIsMissing) {
-  const json plan = parse_json_or_throw(must("elf-train --config run.yaml --dry-run --json --set data.train=gone.h5 "
-                                     "--set data.max_length=8 --out never")
-                                    .out);
+  const json plan =
+      parse_json_or_throw(must("elf-train --config run.yaml --dry-run --json --set data.train=gone.h5 "
+                               "--set data.max_length=8 --out never")
+                              .out);
   ASSERT_EQ(plan.at("missing").size(), 1u);
   EXPECT_THAT(plan.at("missing").at(0).get<std::string>(),
               ::testing::AllOf(HasSubstr("data.train "), HasSubstr("gone.h5: no such file")));

@@ -1,5 +1,4 @@
 // What elf-bench speed reports; no figure of time is judged.
-#include "elf/base/json.h"
 #include "elf/bench/speed.h"
 
 #include <ATen/ATen.h>
@@ -7,6 +6,7 @@
 
 #include <thread>
 
+#include "elf/base/json.h"
 #include "elf/base/phases.h"
 #include "elf/model/flops.h"
 #include "support/command.h"

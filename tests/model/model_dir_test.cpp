@@ -1,5 +1,4 @@
 // Model directories: what is written is loaded, whole or not at all; stored precisions agree with float32.
-#include "elf/base/json.h"
 #include "elf/model/model_dir.h"
 
 #include <ATen/ATen.h>
@@ -10,6 +9,7 @@
 #include <set>
 
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "elf/base/manifest.h"
 #include "elf/model/published_weights.h"
 #include "elf/model/weight_map.h"

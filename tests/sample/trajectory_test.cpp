@@ -1,9 +1,9 @@
 // Steps as people see them: views, lines, the page.
-#include "elf/base/json.h"
 #include "elf/sample/trajectory.h"
 
 #include <gmock/gmock.h>
 
+#include "elf/base/json.h"
 #include "support/golden.h"
 
 namespace elf {

@@ -1,5 +1,4 @@
 // GPT-2's byte-level BPE against the published tokenizer: every text of golden/eval/gpt2_bpe.json, exactly.
-#include "elf/base/json.h"
 #include "elf/text/gpt2_tokenizer.h"
 
 #include <gmock/gmock.h>
@@ -9,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 

@@ -1,10 +1,10 @@
 // golden/tokenizer: all cases exactly as the published environment's T5 tokenizer gives them.
-#include "elf/base/json.h"
 #include "elf/text/sentencepiece_tokenizer.h"
 
 #include <nlohmann/json.hpp>
 
 #include "elf/base/files.h"
+#include "elf/base/json.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 

@@ -1,10 +1,11 @@
 // The best so far, patience and the entropy floor, across restarts (field case 15).
-#include "elf/base/json.h"
 #include "elf/train/run_state.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
+
+#include "elf/base/json.h"
 
 namespace elf {
 namespace {
