@@ -13,6 +13,8 @@ namespace elf {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr const char* kOldMark = ".old";
+
 fs::path beside(const fs::path& path, const std::string& ending) {
   return path.parent_path() / cat(".", path.filename().string(), ".", ::getpid(), ending);
 }
@@ -24,7 +26,7 @@ bool exchanged(const fs::path& a, const fs::path& b) {
 
 // The same in three steps: by a third name, which the one at `place` keeps only when all else fails.
 std::error_code exchange_by_renames(const fs::path& made, const fs::path& place) {
-  const fs::path old = beside(place, ".old");
+  const fs::path old = beside(place, kOldMark);
   std::error_code error, back;
   fs::rename(place, old, error);
   if (error) return error;
@@ -87,6 +89,14 @@ void put_in_place(const fs::path& made, const fs::path& place) {
   if (error) environment_error(place.string(), ": cannot be put in place: ", error.message());
   sync_to_disk(place.has_parent_path() ? place.parent_path() : fs::path("."));
   fs::remove_all(made, error);  // what was there before; it goes when the new names are on disk
+}
+
+bool is_replaced_folder(const fs::path& path) {
+  const std::string name = path.filename().string();
+  if (!name.starts_with('.') || !name.ends_with(kOldMark)) return false;
+  const size_t end =
+      name.rfind('.', name.size() - std::string(kOldMark).size() - 1);  // before the process id
+  return end > 1 && fs::exists(path.parent_path() / name.substr(1, end - 1));
 }
 
 }  // namespace elf

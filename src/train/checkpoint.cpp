@@ -121,7 +121,8 @@ void remove_unfinished_checkpoints(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::path> stale;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().filename().string().ends_with(kTemporaryMark)) stale.push_back(entry.path());
+    if (entry.path().filename().string().ends_with(kTemporaryMark) || is_replaced_folder(entry.path()))
+      stale.push_back(entry.path());
   }
   for (const fs::path& path : stale) fs::remove_all(path, error);
 }

@@ -83,6 +83,17 @@ TEST_F(Checkpoints, EmptyFolderHasNone) {
   EXPECT_FALSE(fs::exists(folder_ / "step-00000007.tmp"));
 }
 
+// Where the file system cannot exchange names, a save over one of the same step has it aside for a moment.
+TEST_F(Checkpoints, OneThatWasReplacedGoesOneWithoutSuccessorStays) {
+  save(3);
+  for (const char* aside : {".step-00000003.17.old", ".step-00000004.17.old"})
+    fs::create_directories(folder_ / aside);
+  remove_unfinished_checkpoints(folder_);
+  EXPECT_FALSE(fs::exists(folder_ / ".step-00000003.17.old"));
+  EXPECT_TRUE(fs::exists(folder_ / ".step-00000004.17.old"));
+  EXPECT_EQ(newest(), name(3));
+}
+
 TEST_F(Checkpoints, OldOnesGoBestStays) {
   for (const int64_t step : {1, 2, 3, 4, 5}) save(step);
   mark_best(folder_, 2);

@@ -31,6 +31,10 @@ class AtomicFolder {
 // (environment); the old folder then has its name still, or the message says which one.
 void put_in_place(const std::filesystem::path& made, const std::filesystem::path& place);
 
+// True for what a put_in_place() that was cut short kept of the folder it replaced, when the new one has its
+// name. (Without it this is all that is left, and stays.)
+bool is_replaced_folder(const std::filesystem::path& path);
+
 // True when `folder` exists and holds nothing but files and folders of these names: what the same command
 // wrote before, and may replace.
 bool holds_only(const std::filesystem::path& folder, const std::vector<std::string>& names);
