@@ -5,7 +5,7 @@
 namespace elf::app {
 
 int bench(int argc, char** argv) {
-  CLI::App app("Measures speed; runs and reports the ablations.", "elf-bench");
+  Command app("Measures speed; runs and reports the ablations.", "elf-bench");
   CommonOptions options;
   BenchCommands commands;
   add_common_options(app, options);
@@ -20,8 +20,8 @@ int bench(int argc, char** argv) {
                 "  elf-bench ablation configs/ablations/optimiser.yaml --dry-run\n"
                 "  elf-bench report runs/ablations --out report.html\n");
   int code = 0;
-  const int failed = run(app, options, argc, argv,
-                         [&] { code = commands.at(app.get_subcommands().front()->get_name())(options); });
+  const int failed =
+      run(app, options, argc, argv, [&] { code = commands.at(app.parsed_subcommand())(options); });
   return failed != 0 ? failed : code;
 }
 

@@ -3,7 +3,6 @@
 // the exit code.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
 #include <string>
@@ -14,8 +13,8 @@ namespace elf::app {
 
 using BenchCommands = std::map<std::string, std::function<int(const CommonOptions&)>>;
 
-void add_speed_command(CLI::App& app, BenchCommands& commands);     // src/app/bench_speed.cpp
-void add_ablation_command(CLI::App& app, BenchCommands& commands);  // src/app/bench_ablation.cpp
-void add_report_command(CLI::App& app, BenchCommands& commands);    // src/app/bench_report.cpp
+void add_speed_command(Command& app, BenchCommands& commands);     // src/app/bench_speed.cpp
+void add_ablation_command(Command& app, BenchCommands& commands);  // src/app/bench_ablation.cpp
+void add_report_command(Command& app, BenchCommands& commands);    // src/app/bench_report.cpp
 
 }  // namespace elf::app

@@ -124,8 +124,8 @@ int run_ablation(Options& o, const CommonOptions& common) {
 
 }  // namespace
 
-void add_ablation_command(CLI::App& app, BenchCommands& commands) {
-  CLI::App* command = app.add_subcommand(
+void add_ablation_command(Command& app, BenchCommands& commands) {
+  Command* command = app.add_subcommand(
       "ablation", "Trains, samples and scores every arm of a sweep (configs/ablations, docs/REPRODUCE.md)");
   const auto o = std::make_shared<Options>();
   command->add_option("SPEC", o->specs, "Files of sweeps; their jobs are one pool")->required();
@@ -135,28 +135,28 @@ void add_ablation_command(CLI::App& app, BenchCommands& commands) {
   command->add_option("--only", o->sweep.only, "Arm (all its seeds) or job; may be repeated")
       ->allow_extra_args(false);
   command->add_option("--jobs", o->sweep.jobs, "Jobs at a time; the cores are shared among them")
-      ->check(CLI::Range(int64_t{1}, int64_t{1024}))
+      ->between(int64_t{1}, int64_t{1024})
       ->capture_default_str();
   command->add_option("--devices", o->sweep.devices, "cuda:0,cuda:1,...: of the jobs at a time, in turn")
       ->delimiter(',');
   command->add_option("--launcher", o->launcher,
                       "Words before elf-train: \"torchrun --no-python --nproc_per_node 8\"");
   command->add_option("--retries", o->sweep.retries, "Of a stage that failed for no fault of its input")
-      ->check(CLI::Range(int64_t{0}, int64_t{1000}))
+      ->between(int64_t{0}, int64_t{1000})
       ->capture_default_str();
-  CLI::Option* dry_run = command->add_flag("--dry-run", o->dry_run,
-                                           "Print the arms, what they cost and what is done; run nothing");
+  Option* dry_run = command->add_flag("--dry-run", o->dry_run,
+                                      "Print the arms, what they cost and what is done; run nothing");
   command->add_flag("--json", o->json, "With --dry-run: one JSON object")->needs(dry_run);
   command
       ->add_flag("--measure", o->estimate.measure,
                  "With --dry-run: time a few steps of the first arm for the estimate")
       ->needs(dry_run);
   command->add_option("--rate", o->estimate.rate, "With --dry-run: FLOP/s of the machine, for the estimate")
-      ->check(CLI::PositiveNumber)
+      ->positive()
       ->needs(dry_run);
-  CLI::Option* emit =
+  Option* emit =
       command->add_option("--emit", o->emit, "slurm: write a script for each job and submit.sh; run nothing")
-          ->check(CLI::IsMember({"slurm"}));
+          ->one_of({"slurm"});
   command->add_option("--slurm", o->slurm, "Options for the scripts: \"--gpus=8 --time=2-00:00\"")
       ->needs(emit);
   command->add_flag("--resume", "Go on with what is there; always so");

@@ -61,8 +61,8 @@ int run_report(const Options& o) {
 
 }  // namespace
 
-void add_report_command(CLI::App& app, BenchCommands& commands) {
-  CLI::App* command = app.add_subcommand(
+void add_report_command(Command& app, BenchCommands& commands) {
+  Command* command = app.add_subcommand(
       "report", "Sweeps of elf-bench ablation as tables and pictures, the published rows beside ours");
   const auto o = std::make_shared<Options>();
   command->add_option("FOLDER", o->folders, "OUT of elf-bench ablation, or OUT/NAME of one sweep")

@@ -318,15 +318,15 @@ void run_speed(const Options& o, const CommonOptions& common) {
 
 }  // namespace
 
-void add_speed_command(CLI::App& app, BenchCommands& commands) {
-  CLI::App* speed = app.add_subcommand("speed", "Seconds of training steps or of sampling, by phase");
+void add_speed_command(Command& app, BenchCommands& commands) {
+  Command* speed = app.add_subcommand("speed", "Seconds of training steps or of sampling, by phase");
   const auto o = std::make_shared<Options>();
   std::vector<std::string> presets;
   for (const ModelPreset& preset : model_presets()) presets.push_back(preset.name);
   speed->add_option("what", o->what, "train: optimiser steps; sample: batches from noise to token ids")
       ->required()
-      ->check(CLI::IsMember({"train", "sample"}));
-  CLI::Option* config = speed->add_option(
+      ->one_of({"train", "sample"});
+  Option* config = speed->add_option(
       "--config", o->config, "Configuration with its dataset, instead of the sizes below (see configs/)");
   speed->add_option("--set", o->assignments, "SECTION.KEY=VALUE of the configuration; may be repeated")
       ->allow_extra_args(false);
@@ -334,22 +334,22 @@ void add_speed_command(CLI::App& app, BenchCommands& commands) {
     return speed->add_option(name, value, help)->capture_default_str()->excludes(config);
   };
   const auto count = [&](const char* name, int64_t& value, const char* help) {
-    size(name, value, help)->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+    size(name, value, help)->between(int64_t{1}, int64_t{1} << 30);
   };
-  size("--preset", o->preset, "Depth, width and heads")->check(CLI::IsMember(presets));
+  size("--preset", o->preset, "Depth, width and heads")->one_of(presets);
   count("--batch", o->batch, "Rows");
   count("--length", o->length, "Positions of a row");
   count("--latent", o->latent, "Latent width");
   count("--vocab", o->vocab, "Vocabulary");
   count("--sampling-steps", o->sampling_steps, "sample: SDE steps");
-  size("--condition", o->condition, "Positions that are given, of --length")->check(CLI::NonNegativeNumber);
+  size("--condition", o->condition, "Positions that are given, of --length")->not_negative();
   size("--cfg", o->cfg, "sample: guidance on the condition; 1 = none");
   speed->add_option("--steps", o->steps, "Rounds that are timed, after one that is not")
       ->capture_default_str()
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+      ->between(int64_t{1}, int64_t{1} << 30);
   speed->add_option("--precision", o->precision, "Of the blocks: float32 or bf16")
       ->capture_default_str()
-      ->check(CLI::IsMember({"float32", "bf16"}));
+      ->one_of({"float32", "bf16"});
   speed->add_flag("--json", o->json, "One JSON object");
   with_examples(*speed,
                 "  elf-bench speed train --preset elf-b --batch 8 --length 128\n"

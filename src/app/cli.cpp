@@ -5,7 +5,7 @@
 
 namespace elf::app {
 
-int run(CLI::App& app, const CommonOptions& options, int argc, char** argv,
+int run(Command& app, const CommonOptions& options, int argc, char** argv,
         const std::function<void()>& body) {
   return run_core(app, options, argc, argv, [&] {
     try {

@@ -13,7 +13,6 @@ struct CommonOptions : CoreOptions {
 };
 
 // run_core, with the threads set.
-int run(CLI::App& app, const CommonOptions& options, int argc, char** argv,
-        const std::function<void()>& body);
+int run(Command& app, const CommonOptions& options, int argc, char** argv, const std::function<void()>& body);
 
 }  // namespace elf::app

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 
 #include "cli_errors.h"
 #include "elf/app/tools.h"
@@ -28,37 +29,28 @@ void flush_output() {
 
 }  // namespace
 
-void add_common_options(CLI::App& app, CoreOptions& options) {
+void add_common_options(Command& app, CoreOptions& options) {
   app.add_option("--log-level", options.log_level, "debug, info, warning, error or off")
       ->capture_default_str();
   app.add_option("--device", options.device_name, "auto, cpu, cuda or cuda:N")->capture_default_str();
   app.add_option("--threads", options.threads, "Threads of one operation; 0 = all cores")
-      ->check(CLI::NonNegativeNumber)
+      ->not_negative()
       ->capture_default_str();
   app.set_version_flag("--version", version_text(), "Print versions and exit");
   app.fallthrough();
 }
 
-CLI::App& with_examples(CLI::App& app, const std::string& examples) {
+Command& with_examples(Command& app, const std::string& examples) {
   app.footer("\nExamples:\n" + examples);
   return app;
 }
 
-int run_core(CLI::App& app, const CoreOptions& options, int argc, char** argv,
+int run_core(Command& app, const CoreOptions& options, int argc, char** argv,
              const std::function<void()>& body) {
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) {  // --help, --version
-      const int code = app.exit(error);
-      return std::cout.flush() ? code : 1;
-    }
-    std::cerr << explain_usage(app, error, argc, argv);
-    return 2;
-  }
+  if (const std::optional<int> code = app.parse(argc, argv)) return *code;
   try {
     set_log_level(parse_log_level(options.log_level));
-    if (const std::string problem = empty_output(app); !problem.empty()) usage_error(problem);
+    if (const std::string problem = empty_output(app.parser()); !problem.empty()) usage_error(problem);
     body();
     flush_output();
     return 0;

@@ -2,9 +2,10 @@
 // that work with tensors include cli.h instead.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
+
+#include "command_line.h"
 
 namespace elf::app {
 
@@ -15,14 +16,14 @@ struct CoreOptions {
 };
 
 // --log-level, --device, --threads and --version; help texts are shown with the defaults.
-void add_common_options(CLI::App& app, CoreOptions& options);
+void add_common_options(Command& app, CoreOptions& options);
 
 // A program with examples at the foot of its --help.
-CLI::App& with_examples(CLI::App& app, const std::string& examples);
+Command& with_examples(Command& app, const std::string& examples);
 
 // Parses the arguments and, when they are good, sets the log level and runs `body`. Prints one message for an
 // exception. Returns the exit code.
-int run_core(CLI::App& app, const CoreOptions& options, int argc, char** argv,
+int run_core(Command& app, const CoreOptions& options, int argc, char** argv,
              const std::function<void()>& body);
 
 }  // namespace elf::app

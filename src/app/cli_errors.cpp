@@ -1,5 +1,6 @@
 #include "cli_errors.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <vector>

@@ -1,8 +1,12 @@
 // What is wrong with a command line, in words that name the argument and the nearest one that exists.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+namespace CLI {
+class App;
+class ParseError;
+}  // namespace CLI
 
 namespace elf::app {
 

@@ -39,13 +39,13 @@ struct Parts {
   bool overwrite = false;
 };
 
-void add_parts(CLI::App& command, Parts& parts) {
+void add_parts(Command& command, Parts& parts) {
   command.add_option("--tokenizer", parts.tokenizer,
                      "SentencePiece model, or its folder, to put into the directory");
   command.add_option("--encoder", parts.encoder, "Hugging Face folder of the T5 to put into the directory");
   command.add_option("--table", parts.table, "Folder of a token table, in place of an encoder");
   command.add_option("--weights", parts.weights, "ema, raw or both")
-      ->check(CLI::IsMember({"ema", "raw", "both"}))
+      ->one_of({"ema", "raw", "both"})
       ->capture_default_str();
   command
       .add_option("--precision", parts.precision, "How the directory stores weights: float32, bf16 or int8")
@@ -213,15 +213,15 @@ void run_export(const ExportOptions& options) {
   write_directory(model, options.parts, fs::path(options.model).filename().string());
 }
 
-void add_import_command(CLI::App& app, Commands& commands) {
+void add_import_command(Command& app, Commands& commands) {
   auto options = std::make_shared<ImportOptions>();
-  CLI::App& command = *app.add_subcommand("import", "A model directory from published weights");
+  Command& command = *app.add_subcommand("import", "A model directory from published weights");
   command
       .add_option("weights-file", options->file,
                   "Checkpoint of the published code (.pt), a state dict, or .safetensors")
       ->required();
   command.add_option("--from", options->from, "What wrote it")
-      ->check(CLI::IsMember({"elf-pytorch"}))
+      ->one_of({"elf-pytorch"})
       ->capture_default_str();
   command
       .add_option(
@@ -237,12 +237,12 @@ void add_import_command(CLI::App& app, Commands& commands) {
   commands["import"] = [options] { run_import(*options); };
 }
 
-void add_export_command(CLI::App& app, Commands& commands) {
+void add_export_command(Command& app, Commands& commands) {
   auto options = std::make_shared<ExportOptions>();
-  CLI::App& command = *app.add_subcommand("export", "A model directory or a published checkpoint from a run");
+  Command& command = *app.add_subcommand("export", "A model directory or a published checkpoint from a run");
   command.add_option("model", options->model, "Run folder, checkpoint folder or model directory")->required();
   command.add_option("--to", options->to, "model-dir, or elf-pytorch: a file for torch.load")
-      ->check(CLI::IsMember({"model-dir", "elf-pytorch"}))
+      ->one_of({"model-dir", "elf-pytorch"})
       ->capture_default_str();
   add_parts(command, options->parts);
   with_examples(command,
@@ -254,7 +254,7 @@ void add_export_command(CLI::App& app, Commands& commands) {
 }  // namespace
 
 int convert(int argc, char** argv) {
-  CLI::App app("Published weights to model directories, and back.", "elf-convert");
+  Command app("Published weights to model directories, and back.", "elf-convert");
   CommonOptions options;
   Commands commands;
   add_common_options(app, options);
@@ -262,7 +262,7 @@ int convert(int argc, char** argv) {
   add_export_command(app, commands);
   app.require_subcommand(1);
   with_examples(app, kExamples);
-  return run(app, options, argc, argv, [&] { commands.at(app.get_subcommands().front()->get_name())(); });
+  return run(app, options, argc, argv, [&] { commands.at(app.parsed_subcommand())(); });
 }
 
 }  // namespace elf::app

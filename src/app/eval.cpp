@@ -48,7 +48,7 @@ int become_model_tool(char** argv) {
 int eval(int argc, char** argv) {
   const std::string_view command = command_of(argc, argv);
   if (std::ranges::find(kModelCommands, command) != std::end(kModelCommands)) return become_model_tool(argv);
-  CLI::App app(
+  Command app(
       "Scores of generated texts. Files hold one text a line, or are the JSONL that elf-sample writes.",
       "elf-eval");
   CoreOptions common;

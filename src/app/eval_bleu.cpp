@@ -235,14 +235,14 @@ void run_bleu(const Options& o) {
                 table_of(cased, lower, scorers));
 }
 
-void add_options(CLI::App& command, Options& o) {
+void add_options(Command& command, Options& o) {
   command.add_option("--hyp", o.hypotheses, "Hypotheses, one a line, or JSONL")->required();
   command
       .add_option("--ref", o.references, "References, one for each hypothesis; repeat for several references")
       ->required();
   command.add_option("--metrics", o.metrics, "bleu, chrf, chrf++, ter: what is printed, BLEU always")
       ->delimiter(',')
-      ->check(CLI::IsMember({"bleu", "chrf", "chrf++", "ter"}))
+      ->one_of({"bleu", "chrf", "chrf++", "ter"})
       ->capture_default_str();
   command
       .add_option("--tokenize", o.tokenizer, "13a, intl, char, zh, none, or spm:FILE, a SentencePiece model")
@@ -254,7 +254,7 @@ void add_options(CLI::App& command, Options& o) {
   command.add_option("--smooth-value", o.smooth_value, "For floor (default 0.1) and add-k (default 1)");
   command
       .add_option("--bootstrap", o.bootstrap, "Confidence interval over this many resamples (1000 is usual)")
-      ->check(CLI::Range(2, 1000000));
+      ->between(2, 1000000);
   command.add_option(
       "--baseline", o.baseline,
       "Texts of another system: paired bootstrap, the probability that the difference is chance");
@@ -273,9 +273,9 @@ void add_options(CLI::App& command, Options& o) {
 
 }  // namespace
 
-EvalCommand add_bleu_command(CLI::App& eval) {
+EvalCommand add_bleu_command(Command& eval) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = eval.add_subcommand("bleu", "Corpus BLEU, chrF and TER, equal to sacreBLEU 2.6.0");
+  Command* command = eval.add_subcommand("bleu", "Corpus BLEU, chrF and TER, equal to sacreBLEU 2.6.0");
   add_options(*command, *options);
   with_examples(
       *command,

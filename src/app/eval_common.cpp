@@ -43,7 +43,7 @@ size_t width(const std::string& cell) {
 
 }  // namespace
 
-void add_eval_options(CLI::App& command, EvalOptions& options) {
+void add_eval_options(Command& command, EvalOptions& options) {
   command.add_flag("--json", options.json, "One JSON object instead of a table");
   command.add_option("--output", options.output, "Write the result to this file instead of stdout");
   command.add_option("--field", options.field, "Key of the text in JSONL records")->capture_default_str();

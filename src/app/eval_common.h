@@ -1,12 +1,13 @@
 // What the commands of elf-eval share: reading texts, printing figures with what produced them.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "command_line.h"
 
 namespace elf::app {
 
@@ -14,17 +15,17 @@ using OrderedJson = nlohmann::ordered_json;
 
 // A subcommand and what it does once its options are parsed.
 struct EvalCommand {
-  CLI::App* app;
+  Command* app;
   std::function<void()> run;
 };
 
-EvalCommand add_bleu_command(CLI::App& eval);
-EvalCommand add_rouge_command(CLI::App& eval);
-EvalCommand add_diversity_command(CLI::App& eval);
-EvalCommand add_match_command(CLI::App& eval);
-EvalCommand add_ngram_command(CLI::App& eval);
-EvalCommand add_table_command(CLI::App& eval);
-EvalCommand add_frontier_command(CLI::App& eval);
+EvalCommand add_bleu_command(Command& eval);
+EvalCommand add_rouge_command(Command& eval);
+EvalCommand add_diversity_command(Command& eval);
+EvalCommand add_match_command(Command& eval);
+EvalCommand add_ngram_command(Command& eval);
+EvalCommand add_table_command(Command& eval);
+EvalCommand add_frontier_command(Command& eval);
 
 // Of the JSON that every command prints (docs/EVALUATION.md).
 constexpr const char* kRecordVersion = "elf-eval 1";
@@ -34,7 +35,7 @@ struct EvalOptions {
   std::string output;          // empty: stdout
   std::string field = "text";  // of JSONL records
 };
-void add_eval_options(CLI::App& command, EvalOptions& options);
+void add_eval_options(Command& command, EvalOptions& options);
 
 // A file of texts in memory.
 struct Texts {

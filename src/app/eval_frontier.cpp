@@ -105,9 +105,9 @@ void run_frontier(const Options& o) {
 
 }  // namespace
 
-EvalCommand add_frontier_command(CLI::App& eval) {
+EvalCommand add_frontier_command(Command& eval) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = eval.add_subcommand("frontier", "Draws the Gen. PPL of records against their entropy");
+  Command* command = eval.add_subcommand("frontier", "Draws the Gen. PPL of records against their entropy");
   command->add_option("RECORD", options->records, "Files with a record each, or one a line")->required();
   command->add_option("--output", options->output,
                       "FILE.svg or FILE.html; without it the SVG goes to stdout");

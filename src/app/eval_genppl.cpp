@@ -147,9 +147,9 @@ void run_genppl(const Options& o, const CommonOptions& common) {
 
 }  // namespace
 
-EvalCommand add_genppl_command(CLI::App& eval, const CommonOptions& common) {
+EvalCommand add_genppl_command(Command& eval, const CommonOptions& common) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = eval.add_subcommand(
+  Command* command = eval.add_subcommand(
       "genppl", "Perplexity of generated texts under a GPT-2, with their entropy beside it");
   command->add_option("--input", options->input, "Generated texts, one a line, or the JSONL of elf-sample")
       ->required();

@@ -37,9 +37,9 @@ void run_match(const Options& options) {
 
 }  // namespace
 
-EvalCommand add_match_command(CLI::App& eval) {
+EvalCommand add_match_command(Command& eval) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = eval.add_subcommand(
+  Command* command = eval.add_subcommand(
       "match", "Share of exact matches and character error rate (edits over code points of the references)");
   command->add_option("--hyp", options->hypotheses, "Predictions, one a line, or JSONL")->required();
   command->add_option("--ref", options->references, "Right answers, one for each prediction")->required();

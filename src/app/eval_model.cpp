@@ -8,7 +8,7 @@
 namespace elf::app {
 
 int eval_model(int argc, char** argv) {
-  CLI::App app("Scores of generated texts, and of models.", "elf-eval");
+  Command app("Scores of generated texts, and of models.", "elf-eval");
   CommonOptions common;
   add_common_options(app, common);
   app.require_subcommand(1);

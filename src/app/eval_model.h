@@ -6,7 +6,7 @@
 
 namespace elf::app {
 
-EvalCommand add_genppl_command(CLI::App& eval, const CommonOptions& common);
-EvalCommand add_run_command(CLI::App& eval, const CommonOptions& common);
+EvalCommand add_genppl_command(Command& eval, const CommonOptions& common);
+EvalCommand add_run_command(Command& eval, const CommonOptions& common);
 
 }  // namespace elf::app

@@ -157,9 +157,9 @@ void run_rouge(const Options& o) {
 
 }  // namespace
 
-EvalCommand add_rouge_command(CLI::App& eval) {
+EvalCommand add_rouge_command(Command& eval) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = eval.add_subcommand("rouge", "ROUGE-1, -2, -L and -Lsum, equal to rouge_score 0.1.2");
+  Command* command = eval.add_subcommand("rouge", "ROUGE-1, -2, -L and -Lsum, equal to rouge_score 0.1.2");
   command->add_option("--hyp", options->hypotheses, "Summaries, one a line, or JSONL")->required();
   command->add_option("--ref", options->references, "References, one for each summary")->required();
   command->add_flag("--stemmer", options->stemmer,
@@ -176,7 +176,7 @@ EvalCommand add_rouge_command(CLI::App& eval) {
   command
       ->add_option("--bootstrap", options->bootstrap,
                    "95 % intervals over this many resamples (1000 is usual)")
-      ->check(CLI::Range(2, 1000000));
+      ->between(2, 1000000);
   command->add_option("--seed", options->seed, "Of the resamples")->capture_default_str();
   command->add_option("--sentences", options->sentences, "JSONL file to write: the scores of each pair");
   add_eval_options(*command, options->eval);

@@ -223,9 +223,9 @@ void run_model(const Options& o, const CommonOptions& common) {
 
 }  // namespace
 
-EvalCommand add_run_command(CLI::App& eval, const CommonOptions& common) {
+EvalCommand add_run_command(Command& eval, const CommonOptions& common) {
   const auto o = std::make_shared<Options>();
-  CLI::App* command = eval.add_subcommand(
+  Command* command = eval.add_subcommand(
       "run", "Samples from a model and scores the samples, for a list of settings and seeds");
   command->add_option("--model", o->model, "Run folder, checkpoint folder or model directory")->required();
   command->add_option("--data", o->data,
@@ -235,7 +235,7 @@ EvalCommand add_run_command(CLI::App& eval, const CommonOptions& common) {
   command->add_option("--setting", o->settings, setting_help())->allow_extra_args(false);
   command->add_option("--seeds", o->seeds, "Each figure is a mean over these, with its standard error")
       ->delimiter(',')
-      ->capture_default_str();
+      ->default_str(cat(o->seeds.front()));
   command->add_option("--scorer", o->scorer.folder, "Hugging Face folder of a GPT-2: adds Gen. PPL");
   command->add_option("--train", o->train, "Training text: adds the share of exact copies");
   command
@@ -243,11 +243,9 @@ EvalCommand add_run_command(CLI::App& eval, const CommonOptions& common) {
           "--ngram-order", o->ngram_order,
           "Adds the perplexity under an n-gram model of --train of so many words, and the entropy of "
           "all words")
-      ->check(CLI::Range(1, 6));
+      ->between(1, 6);
   command->add_option("--reference", o->reference, "Texts as they should be: adds MAUVE (with --scorer)");
-  command->add_option("--weights", o->weights, "ema or raw")
-      ->check(CLI::IsMember({"ema", "raw"}))
-      ->capture_default_str();
+  command->add_option("--weights", o->weights, "ema or raw")->one_of({"ema", "raw"})->capture_default_str();
   command->add_flag("--clean-up", o->clean_up,
                     "Remove blanks before . ? ! , as the published evaluation does");
   command->add_option("--out", o->out,
@@ -255,7 +253,7 @@ EvalCommand add_run_command(CLI::App& eval, const CommonOptions& common) {
                       "records go to stdout, one a line");
   command->add_option("--metrics", o->metrics, "Of bleu, chrf, ter, rouge, match; without it all of them")
       ->delimiter(',')
-      ->check(CLI::IsMember(run_metric_names()));
+      ->one_of(run_metric_names());
   command->add_flag("--json", o->json, "Print the records, one a line");
   add_scorer_options(*command, o->scorer);
   with_examples(

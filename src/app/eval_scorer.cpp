@@ -41,12 +41,12 @@ const std::string& checked(const std::string& folder) {
 
 }  // namespace
 
-void add_scorer_options(CLI::App& command, ScorerOptions& o) {
+void add_scorer_options(Command& command, ScorerOptions& o) {
   command
       .add_option(
           "--protocol", o.protocol,
           "published (as the papers: ends counted but for the longest text) or clean (each text alone)")
-      ->check(CLI::IsMember({"published", "clean"}))
+      ->one_of({"published", "clean"})
       ->capture_default_str();
   command.add_option(
       "--max-tokens", o.max_tokens,
@@ -54,11 +54,11 @@ void add_scorer_options(CLI::App& command, ScorerOptions& o) {
   command.add_flag("--bos", o.bos,
                    "An <|endoftext|> before each text, so that its first token counts (clean only)");
   command.add_option("--scorer-batch", o.batch_size, "Texts at a time; changes no figure")
-      ->check(CLI::PositiveNumber)
+      ->positive()
       ->capture_default_str();
   command
       .add_option("--dtype", o.dtype, "Of the scorer's weights: float32, or bfloat16 as the published code")
-      ->check(CLI::IsMember({"float32", "bfloat16"}))
+      ->one_of({"float32", "bfloat16"})
       ->capture_default_str();
   command.add_option("--entropy-floor", o.bounds.entropy_floor, "DEGENERATE below this mean entropy (nats)")
       ->capture_default_str();

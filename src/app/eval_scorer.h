@@ -1,11 +1,11 @@
 // GPT-2 as elf-eval uses it: options, the scorer, and everything that stands beside a Gen. PPL.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "command_line.h"
 #include "elf/eval/gen_ppl.h"
 #include "elf/metrics/degeneration.h"
 #include "eval/mauve.h"
@@ -21,7 +21,7 @@ struct ScorerOptions {
   DegenerationBounds bounds;
 };
 // All but --scorer itself, which is required in one command and optional in another.
-void add_scorer_options(CLI::App& command, ScorerOptions& options);
+void add_scorer_options(Command& command, ScorerOptions& options);
 
 using TokenLists = std::vector<std::vector<int32_t>>;
 

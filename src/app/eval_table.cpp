@@ -61,12 +61,12 @@ void run_table(const Options& o) {
 
 }  // namespace
 
-EvalCommand add_table_command(CLI::App& eval) {
+EvalCommand add_table_command(Command& eval) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = eval.add_subcommand("table", "Records of elf-eval (--json, run) side by side");
+  Command* command = eval.add_subcommand("table", "Records of elf-eval (--json, run) side by side");
   command->add_option("RECORD", options->records, "Files with a record each, or one a line")->required();
   command->add_option("--format", options->format, "markdown or csv")
-      ->check(CLI::IsMember({"markdown", "csv"}))
+      ->one_of({"markdown", "csv"})
       ->capture_default_str();
   command->add_flag_callback(
       "--csv", [options] { options->format = "csv"; }, "--format csv");

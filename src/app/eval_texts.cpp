@@ -80,9 +80,9 @@ void run_ngram(const NgramOptions& options) {
 
 }  // namespace
 
-EvalCommand add_diversity_command(CLI::App& eval) {
+EvalCommand add_diversity_command(Command& eval) {
   const auto options = std::make_shared<DiversityOptions>();
-  CLI::App* command =
+  Command* command =
       eval.add_subcommand("diversity", "Entropy, distinct-n, rep-4 and length of texts, in words");
   command->add_option("--input", options->input, "Texts, one a line, or JSONL")->required();
   command->add_option("--train", options->train,
@@ -92,16 +92,14 @@ EvalCommand add_diversity_command(CLI::App& eval) {
   return {command, [options] { run_diversity(*options); }};
 }
 
-EvalCommand add_ngram_command(CLI::App& eval) {
+EvalCommand add_ngram_command(Command& eval) {
   const auto options = std::make_shared<NgramOptions>();
-  CLI::App* command = eval.add_subcommand(
+  Command* command = eval.add_subcommand(
       "ngram", "Perplexity of texts under a Kneser-Ney n-gram model of a training text, in words");
   command->add_option("--train", options->train, "Text that the model is made of, one a line, or JSONL")
       ->required();
   command->add_option("--input", options->input, "Texts to score")->required();
-  command->add_option("--order", options->order, "Words of an n-gram")
-      ->check(CLI::Range(1, 6))
-      ->capture_default_str();
+  command->add_option("--order", options->order, "Words of an n-gram")->between(1, 6)->capture_default_str();
   add_eval_options(*command, options->eval);
   with_examples(*command, "  elf-eval ngram --train train.txt --input samples.jsonl --order 3");
   return {command, [options] { run_ngram(*options); }};

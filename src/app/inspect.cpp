@@ -81,7 +81,7 @@ std::string as_text(const Json& object) {
 }
 
 int inspect(int argc, char** argv) {
-  CLI::App app(
+  Command app(
       "What a checkpoint, model directory, dataset, encoder, tokenizer or file of tensors holds, and is it "
       "whole.",
       "elf-inspect");
@@ -102,8 +102,8 @@ int inspect(int argc, char** argv) {
   add_encode_command(app, commands);
   with_examples(app, kExamples);
   return run(app, common, argc, argv, [&] {
-    if (app.get_subcommands().empty()) return inspect_path(options);
-    commands.at(app.get_subcommands().front()->get_name())(common);
+    if (app.parsed_subcommand().empty()) return inspect_path(options);
+    commands.at(app.parsed_subcommand())(common);
   });
 }
 

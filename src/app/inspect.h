@@ -1,7 +1,6 @@
 // What elf-inspect finds out about a path, and the runs of network and encoder on given tensors.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -42,7 +41,7 @@ std::string as_text(const nlohmann::ordered_json& object);
 
 // The subcommands forward and encode (src/app/inspect_run.cpp).
 using InspectCommands = std::map<std::string, std::function<void(const CommonOptions&)>>;
-void add_forward_command(CLI::App& app, InspectCommands& commands);
-void add_encode_command(CLI::App& app, InspectCommands& commands);
+void add_forward_command(Command& app, InspectCommands& commands);
+void add_encode_command(Command& app, InspectCommands& commands);
 
 }  // namespace elf::app

@@ -133,9 +133,9 @@ void run_encode(const RunOptions& options, const CommonOptions& common) {
 
 }  // namespace
 
-void add_forward_command(CLI::App& app, InspectCommands& commands) {
+void add_forward_command(Command& app, InspectCommands& commands) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App& command = *app.add_subcommand("forward", "Run a network on given tensors");
+  Command& command = *app.add_subcommand("forward", "Run a network on given tensors");
   command.add_option("--model", options->model, "Run folder, checkpoint folder or model directory")
       ->required();
   command
@@ -149,16 +149,16 @@ void add_forward_command(CLI::App& app, InspectCommands& commands) {
                   ".safetensors with x_hat [B, L, D]; logits [B, L, V] when a mode is given")
       ->required();
   command.add_option("--weights", options->weights, "ema or raw")
-      ->check(CLI::IsMember({"ema", "raw"}))
+      ->one_of({"ema", "raw"})
       ->capture_default_str();
   with_examples(command,
                 "  elf-inspect forward --model runs/verses --inputs z.safetensors --output x.safetensors\n");
   commands["forward"] = [options](const CommonOptions& common) { run_forward(*options, common); };
 }
 
-void add_encode_command(CLI::App& app, InspectCommands& commands) {
+void add_encode_command(Command& app, InspectCommands& commands) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App& command = *app.add_subcommand("encode", "Run an encoder on given ids");
+  Command& command = *app.add_subcommand("encode", "Run an encoder on given ids");
   command.add_option("--encoder", options->model, "Hugging Face folder of a T5, or a token table")
       ->required();
   command

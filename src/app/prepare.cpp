@@ -4,7 +4,7 @@
 
 namespace elf::app {
 
-void add_prepare_commands(CLI::App& app, Commands& commands) {
+void add_prepare_commands(Command& app, Commands& commands) {
   add_tokenizer_command(app, commands);
   add_corpus_command(app, commands);
   add_pairs_command(app, commands);
@@ -16,7 +16,7 @@ void add_prepare_commands(CLI::App& app, Commands& commands) {
 }
 
 int prepare(int argc, char** argv) {
-  CLI::App app("Text in; tokenizers, HDF5 datasets and latent sources out.", "elf-prepare");
+  Command app("Text in; tokenizers, HDF5 datasets and latent sources out.", "elf-prepare");
   CommonOptions options;
   Commands commands;
   add_common_options(app, options);
@@ -31,8 +31,7 @@ int prepare(int argc, char** argv) {
                 "--out train.h5\n"
                 "  elf-prepare table --data train.h5 --kind svd --width 16 --out table\n"
                 "  elf-prepare corpus --help");
-  return run(app, options, argc, argv,
-             [&] { commands.at(app.get_subcommands().front()->get_name())(options); });
+  return run(app, options, argc, argv, [&] { commands.at(app.parsed_subcommand())(options); });
 }
 
 }  // namespace elf::app

@@ -83,20 +83,16 @@ void run_benchmark(const BenchmarkOptions& o) {
 
 }  // namespace
 
-void add_benchmark_command(CLI::App& app, Commands& commands) {
+void add_benchmark_command(Command& app, Commands& commands) {
   const auto options = std::make_shared<BenchmarkOptions>();
-  CLI::App& sub = *app.add_subcommand("benchmark",
-                                      "How fast a dataset gives shuffled batches, and how long its rows are");
+  Command& sub = *app.add_subcommand("benchmark",
+                                     "How fast a dataset gives shuffled batches, and how long its rows are");
   sub.add_option("--data", options->data, "Dataset of `elf-prepare corpus` or `pairs`")->required();
-  sub.add_option("--batch", options->batch, "Rows of a batch")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  sub.add_option("--seconds", options->seconds, "How long to read")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  sub.add_option("--batch", options->batch, "Rows of a batch")->positive()->capture_default_str();
+  sub.add_option("--seconds", options->seconds, "How long to read")->positive()->capture_default_str();
   sub.add_option("--memory", options->memory_mib,
                  "MiB of tokens kept in memory; larger data are read row by row")
-      ->check(CLI::NonNegativeNumber)
+      ->not_negative()
       ->capture_default_str();
   sub.add_flag("--json", options->as_json, "One JSON object to stdout");
   with_examples(sub,

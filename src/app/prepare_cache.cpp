@@ -153,9 +153,9 @@ void run_latents(const CacheOptions& o, const CommonOptions& common) {
 
 }  // namespace
 
-void add_latents_command(CLI::App& app, Commands& commands) {
+void add_latents_command(Command& app, Commands& commands) {
   const auto options = std::make_shared<CacheOptions>();
-  CLI::App& sub = *app.add_subcommand(
+  Command& sub = *app.add_subcommand(
       "latents", "Encoder outputs of a dataset, computed once: training reads them in place of the encoder");
   sub.add_option("--data", options->data, "Dataset of `elf-prepare corpus` or `pairs`")->required();
   sub.add_option("--encoder", options->encoder, "Hugging Face folder of a T5")->required();
@@ -163,18 +163,18 @@ void add_latents_command(CLI::App& app, Commands& commands) {
                  "float32 or bfloat16: of the encoder's arithmetic and of what is stored, as latents.dtype")
       ->capture_default_str();
   sub.add_option("--length", options->length, "data.max_length of the run; 0 = the dataset's")
-      ->check(CLI::NonNegativeNumber)
+      ->not_negative()
       ->capture_default_str();
   sub.add_option("--pad-token", options->pad_token,
                  "flow.pad_token of the run (default: pairs eos, documents pad)")
-      ->check(CLI::IsMember({"pad", "eos"}));
+      ->one_of({"pad", "eos"});
   sub.add_option("--label-drop", options->label_drop,
                  "Pairs whose condition is dropped have other latents: store them too (twice the size), or "
                  "encode such rows in training")
-      ->check(CLI::IsMember({"store", "encode"}))
+      ->one_of({"store", "encode"})
       ->capture_default_str();
   sub.add_option("--rows-at-once", options->rows_at_once, "Rows of a batch")
-      ->check(CLI::PositiveNumber)
+      ->positive()
       ->capture_default_str();
   sub.add_option("--out", options->out, "HDF5 file to write, for `latents.cache`")->required();
   sub.add_flag("--dry-run", options->dry_run, "Only tell its size and the time it saves");

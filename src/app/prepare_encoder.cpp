@@ -137,51 +137,45 @@ void run_encoder(EncoderOptions options, const CommonOptions& common) {
   std::cout << '\n';
 }
 
-void add_sizes(CLI::App& sub, EncoderOptions& options) {
+void add_sizes(Command& sub, EncoderOptions& options) {
   sub.add_option("--preset", options.preset, "Sizes to start from")
-      ->check(CLI::IsMember(t5_preset_names()))
+      ->one_of(t5_preset_names())
       ->capture_default_str();
-  sub.add_option("--d-model", options.d_model, "Width of the latents")->check(CLI::PositiveNumber);
-  sub.add_option("--d-kv", options.d_kv, "Width of a head")->check(CLI::PositiveNumber);
-  sub.add_option("--d-ff", options.d_ff, "Width of the feed-forward layer")->check(CLI::PositiveNumber);
-  sub.add_option("--layers", options.layers, "Blocks of encoder and of decoder")->check(CLI::PositiveNumber);
-  sub.add_option("--heads", options.heads, "Attention heads")->check(CLI::PositiveNumber);
+  sub.add_option("--d-model", options.d_model, "Width of the latents")->positive();
+  sub.add_option("--d-kv", options.d_kv, "Width of a head")->positive();
+  sub.add_option("--d-ff", options.d_ff, "Width of the feed-forward layer")->positive();
+  sub.add_option("--layers", options.layers, "Blocks of encoder and of decoder")->positive();
+  sub.add_option("--heads", options.heads, "Attention heads")->positive();
   sub.add_option("--vocab-size", options.vocab_size,
                  "Embeddings; default: the data's vocabulary, or 32128 without data")
-      ->check(CLI::PositiveNumber);
+      ->positive();
   sub.add_flag("--gated", options.gated, "Gated GELU (T5 v1.1) in place of ReLU");
 }
 
-void add_training(CLI::App& sub, EncoderPretrainingConfig& training) {
+void add_training(Command& sub, EncoderPretrainingConfig& training) {
   sub.add_option("--steps", training.steps, "Optimiser steps; 0 = a random encoder")
-      ->check(CLI::NonNegativeNumber)
+      ->not_negative()
       ->capture_default_str();
-  sub.add_option("--batch", training.batch, "Texts a step")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  sub.add_option("--batch", training.batch, "Texts a step")->positive()->capture_default_str();
   sub.add_option("--lr", training.lr, "Peak learning rate (AdamW, cosine)")
-      ->check(CLI::PositiveNumber)
+      ->positive()
       ->capture_default_str();
-  sub.add_option("--warmup", training.warmup, "Steps of warm-up")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  sub.add_option("--weight-decay", training.weight_decay, "Decoupled")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  sub.add_option("--warmup", training.warmup, "Steps of warm-up")->not_negative()->capture_default_str();
+  sub.add_option("--weight-decay", training.weight_decay, "Decoupled")->not_negative()->capture_default_str();
   sub.add_option("--noise-share", training.corruption.noise_share, "Share of the tokens that is hidden")
-      ->check(CLI::Range(0.01, 0.99))
+      ->between(0.01, 0.99)
       ->capture_default_str();
   sub.add_option("--mean-span", training.corruption.mean_span, "Tokens of a hidden stretch, on average")
-      ->check(CLI::Range(1.0, 100.0))
+      ->between(1.0, 100.0)
       ->capture_default_str();
   sub.add_option("--seed", training.seed, "Of weights, order and stretches")->capture_default_str();
 }
 
 }  // namespace
 
-void add_encoder_command(CLI::App& app, Commands& commands) {
+void add_encoder_command(Command& app, Commands& commands) {
   auto options = std::make_shared<EncoderOptions>();
-  CLI::App& sub = *app.add_subcommand(
+  Command& sub = *app.add_subcommand(
       "encoder", "A contextual encoder from scratch: T5 by span corruption, saved as a Hugging Face folder");
   sub.add_option("--data", options->data, "Dataset of `elf-prepare corpus` or `pairs`");
   sub.add_option("--tokenizer", options->tokenizer, "The data's tokenizer; saved beside the weights");

@@ -186,27 +186,27 @@ void run_statistics(const StatisticsOptions& options, const CommonOptions& commo
 
 }  // namespace
 
-void add_table_command(CLI::App& app, Commands& commands) {
+void add_table_command(Command& app, Commands& commands) {
   auto options = std::make_shared<TableOptions>();
-  CLI::App& sub = *app.add_subcommand("table", "A static token table as latent source: a row a token");
+  Command& sub = *app.add_subcommand("table", "A static token table as latent source: a row a token");
   sub.add_option("--data", options->data, "Dataset of `elf-prepare corpus` or `pairs`")->required();
   sub.add_option("--kind", options->kind,
                  "svd: co-occurrences of the data (PPMI, truncated SVD) | gaussian: random rows | t5: a T5's "
                  "embeddings")
-      ->check(CLI::IsMember({"svd", "gaussian", "t5"}))
+      ->one_of({"svd", "gaussian", "t5"})
       ->capture_default_str();
   sub.add_option("--width", options->width, "Width of the rows (latents); t5: the embeddings' own");
   sub.add_option("--seed", options->seed, "Of random rows and of the SVD's start")->capture_default_str();
   sub.add_option("--encoder", options->encoder, "t5: Hugging Face folder");
   sub.add_option("--window", options->window, "svd: furthest neighbour that counts")
-      ->check(CLI::Range(1, 10))
+      ->between(1, 10)
       ->capture_default_str();
   sub.add_option("--context-exponent", options->context_exponent, "svd: power of the context's frequency")
-      ->check(CLI::Range(0.0, 1.0))
+      ->between(0.0, 1.0)
       ->capture_default_str();
   sub.add_option("--max-tokens", options->max_tokens,
                  "svd: longer data are thinned evenly to about this; 0 = all")
-      ->check(CLI::NonNegativeNumber)
+      ->not_negative()
       ->capture_default_str();
   sub.add_option("--out", options->out, "Folder to write: table.safetensors, table.json")->required();
   sub.add_flag("--overwrite", options->overwrite, "Replace a folder that holds something else, too");
@@ -218,9 +218,9 @@ void add_table_command(CLI::App& app, Commands& commands) {
   commands["table"] = [options](const CommonOptions&) { run_table(*options); };
 }
 
-void add_statistics_command(CLI::App& app, Commands& commands) {
+void add_statistics_command(Command& app, Commands& commands) {
   auto options = std::make_shared<StatisticsOptions>();
-  CLI::App& sub =
+  Command& sub =
       *app.add_subcommand("statistics", "Mean and standard deviation of a latent source over a dataset");
   sub.add_option("--data", options->data, "Dataset of `elf-prepare corpus` or `pairs`")->required();
   sub.add_option("--encoder", options->encoder, "Hugging Face folder of a T5");
@@ -228,10 +228,10 @@ void add_statistics_command(CLI::App& app, Commands& commands) {
   sub.add_option("--dtype", options->dtype, "--encoder: float32 or bfloat16, as latents.dtype")
       ->capture_default_str();
   sub.add_option("--max-rows", options->max_rows, "Only the first rows; 0 = all")
-      ->check(CLI::NonNegativeNumber)
+      ->not_negative()
       ->capture_default_str();
   sub.add_option("--tokens-at-once", options->tokens_at_once, "Size of a batch, padding included")
-      ->check(CLI::PositiveNumber)
+      ->positive()
       ->capture_default_str();
   sub.add_option("--out", options->out, "JSON file to write, for `latents.statistics`")->required();
   sub.add_flag("--json", options->as_json, "The same JSON object to stdout");

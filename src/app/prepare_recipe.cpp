@@ -66,15 +66,15 @@ std::vector<Step> read_recipe(const std::string& file) {
 }
 
 void run_step(const Step& step, const CommonOptions& common) {
-  CLI::App app("", "elf-prepare");
+  Command app("", "elf-prepare");
   Commands commands;
   add_prepare_commands(app, commands);
   app.require_subcommand(1);
-  std::vector<std::string> arguments(step.arguments.rbegin(), step.arguments.rend());  // as CLI11 wants them
-  arguments.push_back(step.command);
+  std::vector<std::string> arguments = {step.command};
+  arguments.insert(arguments.end(), step.arguments.begin(), step.arguments.end());
   try {
     app.parse(arguments);
-  } catch (const CLI::ParseError& error) {
+  } catch (const Error& error) {
     usage_error(step.place, ": ", step.command, ": ", error.what());
   }
   commands.at(step.command)(common);
@@ -94,13 +94,13 @@ void run_recipe(const std::string& file, bool again, const CommonOptions& common
 
 }  // namespace
 
-void add_recipe_command(CLI::App& app, Commands& commands) {
+void add_recipe_command(Command& app, Commands& commands) {
   struct State {
     std::string file;
     bool again = false;
   };
   const auto state = std::make_shared<State>();
-  CLI::App& sub = *app.add_subcommand(
+  Command& sub = *app.add_subcommand(
       "recipe", "The steps of a YAML file (configs/data), each a subcommand with its options");
   sub.add_option("file", state->file, "steps: a list of - SUBCOMMAND: {option: value, ...}")->required();
   sub.add_flag("--again", state->again, "Also the steps whose output is there");

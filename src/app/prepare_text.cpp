@@ -21,7 +21,7 @@ struct TextFlags {
   bool json = false;
 };
 
-void add_text_flags(CLI::App& command, TextFlags& flags) {
+void add_text_flags(Command& command, TextFlags& flags) {
   command
       .add_option("--invalid-utf8", flags.invalid_utf8,
                   "Records with invalid UTF-8 or NUL: error, replace (U+FFFD) or drop (counted)")
@@ -29,7 +29,7 @@ void add_text_flags(CLI::App& command, TextFlags& flags) {
   command.add_flag("--json", flags.json, "One JSON object on standard output instead of the report");
 }
 
-void add_input(CLI::App& command, RecordSource& source, TextFlags& flags) {
+void add_input(Command& command, RecordSource& source, TextFlags& flags) {
   command
       .add_option("--input", source.files,
                   "Text (one record a line) or JSONL files, plain or .gz, also as 'a pattern*'; - = standard "
@@ -40,7 +40,7 @@ void add_input(CLI::App& command, RecordSource& source, TextFlags& flags) {
   command
       .add_option("--tsv-column", flags.tsv_column,
                   "The files are tables: take this tab-separated column, from 1")
-      ->check(CLI::PositiveNumber);
+      ->positive();
 }
 
 void resolve(RecordSource& source, const TextFlags& flags) {
@@ -69,7 +69,7 @@ struct PrepareFlags : TextFlags {
   std::optional<uint64_t> shuffle_seed;
 };
 
-void add_prepare_options(CLI::App& command, PrepareOptions& o, PrepareFlags& flags) {
+void add_prepare_options(Command& command, PrepareOptions& o, PrepareFlags& flags) {
   command.add_option("--tokenizer", flags.tokenizer, "Folder of elf-prepare tokenizer, or a spiece.model")
       ->required();
   command.add_option("--max-length", o.max_length, "Tokens of a row at most (L)")->required();
@@ -77,8 +77,7 @@ void add_prepare_options(CLI::App& command, PrepareOptions& o, PrepareFlags& fla
   command.add_option("--valid-fraction", o.valid_fraction,
                      "Share of the records held out, chosen by a hash of the text");
   command.add_option("--valid-out", o.valid_out, "HDF5 dataset of the held-out records");
-  command.add_option("--max-records", o.max_records, "Read so many records only")
-      ->check(CLI::NonNegativeNumber);
+  command.add_option("--max-records", o.max_records, "Read so many records only")->not_negative();
   command
       .add_option("--long", flags.long_text,
                   "Texts longer than a row: split (documents only), truncate or drop")
@@ -97,7 +96,7 @@ void add_prepare_options(CLI::App& command, PrepareOptions& o, PrepareFlags& fla
 
 }  // namespace
 
-void add_tokenizer_command(CLI::App& app, Commands& commands) {
+void add_tokenizer_command(Command& app, Commands& commands) {
   struct State : TextFlags {
     TokenizerTraining training;
     std::string out;
@@ -105,7 +104,7 @@ void add_tokenizer_command(CLI::App& app, Commands& commands) {
   };
   const auto state = std::make_shared<State>();
   TokenizerTraining& t = state->training;
-  CLI::App& command =
+  Command& command =
       *app.add_subcommand("tokenizer", "Train a SentencePiece tokenizer with T5's ids (pad 0, eos 1, unk 2)");
   add_input(command, t.source, *state);
   command.add_option("--vocab-size", t.vocab_size, "Pieces, the three special ones included")->required();
@@ -120,11 +119,10 @@ void add_tokenizer_command(CLI::App& app, Commands& commands) {
       "nmt_nfkc (default), nfkc, nmt_nfkc_cf, nfkc_cf (case folded) or identity (default of word and char)");
   command.add_option("--character-coverage", t.character_coverage,
                      "Share of the characters kept; 0 = 0.9995, for word and char 1");
-  CLI::Option* prefix = command.add_flag("--dummy-prefix,!--no-dummy-prefix", state->dummy_prefix,
-                                         "A blank before the text (default: yes, for char no)");
-  CLI::Option* spaces =
-      command.add_flag("--keep-extra-spaces,!--no-keep-extra-spaces", state->extra_spaces,
-                       "Keep runs of blanks and blanks at the ends (default: no, for char yes)");
+  Option* prefix = command.add_flag("--dummy-prefix,!--no-dummy-prefix", state->dummy_prefix,
+                                    "A blank before the text (default: yes, for char no)");
+  Option* spaces = command.add_flag("--keep-extra-spaces,!--no-keep-extra-spaces", state->extra_spaces,
+                                    "Keep runs of blanks and blanks at the ends (default: no, for char yes)");
   command.add_flag("--byte-fallback", t.byte_fallback,
                    "Byte pieces for characters without a piece (unigram, bpe)");
   command.add_flag("--soft-vocab-limit", t.soft_vocab_limit,
@@ -169,13 +167,13 @@ void add_tokenizer_command(CLI::App& app, Commands& commands) {
   };
 }
 
-void add_corpus_command(CLI::App& app, Commands& commands) {
+void add_corpus_command(Command& app, Commands& commands) {
   struct State : PrepareFlags {
     CorpusOptions options;
   };
   const auto state = std::make_shared<State>();
   state->long_text = "split";
-  CLI::App& command = *app.add_subcommand("corpus", "Documents to a dataset of rows of tokens");
+  Command& command = *app.add_subcommand("corpus", "Documents to a dataset of rows of tokens");
   add_input(command, state->options.source, *state);
   add_prepare_options(command, state->options, *state);
   command.add_flag("--pack", state->options.pack,
@@ -237,11 +235,11 @@ void resolve_sources(PairFlags& flags) {
 
 }  // namespace
 
-void add_pairs_command(CLI::App& app, Commands& commands) {
+void add_pairs_command(Command& app, Commands& commands) {
   const auto flags = std::make_shared<PairFlags>();
   flags->long_text = "truncate";
   flags->options.eos = false;
-  CLI::App& command =
+  Command& command =
       *app.add_subcommand("pairs", "Source-target pairs to a dataset: the source is the condition");
   command.add_option("--source", flags->source, "Text files, one source a line, plain or .gz");
   command.add_option("--target", flags->target,
@@ -249,7 +247,7 @@ void add_pairs_command(CLI::App& app, Commands& commands) {
   command.add_option("--tsv", flags->tsv, "Files of two tab-separated columns, or of more with --columns");
   command.add_option("--columns", flags->columns, "--tsv: columns of source and target, from 1: 2 4")
       ->expected(2)
-      ->check(CLI::PositiveNumber);
+      ->positive();
   command.add_option("--jsonl", flags->jsonl, "JSONL files");
   command.add_option("--source-field", flags->source_field, "JSONL: key of the source, nested as a.b")
       ->capture_default_str();

@@ -77,8 +77,8 @@ void sample_from(SampleOptions o) {
 }  // namespace
 
 int sample(int argc, char** argv) {
-  CLI::App app("Texts from a trained model: from noise, one for each line of input, or into gaps.",
-               "elf-sample");
+  Command app("Texts from a trained model: from noise, one for each line of input, or into gaps.",
+              "elf-sample");
   SampleOptions options;
   add_sample_options(app, options);
   return run(app, options.common, argc, argv, [&] { sample_from(options); });

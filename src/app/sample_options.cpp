@@ -24,9 +24,9 @@ constexpr const char* kExamples =
     "Settings that are not given come from the model's own `sampling:` section.\n"
     "Beside --output F stands F.json: what the samples were made with. More in docs/SAMPLING.md.\n";
 
-void add_sampler_options(CLI::App& app, SampleOptions& o) {
+void add_sampler_options(Command& app, SampleOptions& o) {
   const auto add = [&](const std::string& name, const std::string& help) {
-    app.add_option_function<std::string>(
+    app.add_option_function(
         "--" + name, [&o, name](const std::string& value) { o.settings[name] = value; }, help);
   };
   add("seed", "Sample i depends on model, settings, seed and i only");
@@ -50,7 +50,7 @@ bool SampleOptions::jsonl() const {
   return format == "jsonl" || (format.empty() && std::filesystem::path(output).extension() == ".jsonl");
 }
 
-void add_sample_options(CLI::App& app, SampleOptions& o) {
+void add_sample_options(Command& app, SampleOptions& o) {
   app.add_option("--model", o.model, "Run folder, checkpoint folder or model directory")->required();
   app.add_option("--num-samples", o.num_samples, "Unconditional models: how many samples");
   app.add_option("--input", o.input,
@@ -66,12 +66,12 @@ void add_sample_options(CLI::App& app, SampleOptions& o) {
   app.add_option("--choose", o.choose,
                  "Which of several candidates is kept: the one closest to the others by bleu or rouge "
                  "(minimum Bayes risk), or all")
-      ->check(CLI::IsMember({"bleu", "rouge", "all"}))
+      ->one_of({"bleu", "rouge", "all"})
       ->capture_default_str();
   app.add_option(
          "--long-input", o.long_input,
          "Inputs beyond the model's length: truncate, skip (their output is empty) or refuse (exit 2)")
-      ->check(CLI::IsMember({"truncate", "skip", "refuse"}))
+      ->one_of({"truncate", "skip", "refuse"})
       ->capture_default_str();
   app.add_option("--infill-method", o.infill_method,
                  "What holds the known text: path, reencode or pin (docs/SAMPLING.md)")
@@ -86,14 +86,12 @@ void add_sample_options(CLI::App& app, SampleOptions& o) {
   app.add_option("--max-wait", o.max_wait,
                  "Input from a pipe: seconds that a line waits for others to share its batch")
       ->capture_default_str();
-  app.add_option("--weights", o.weights, "ema or raw")
-      ->check(CLI::IsMember({"ema", "raw"}))
-      ->capture_default_str();
+  app.add_option("--weights", o.weights, "ema or raw")->one_of({"ema", "raw"})->capture_default_str();
   app.add_flag("--clean-up", o.clean_up,
                "Remove blanks before . ? ! , and in contractions, as the published evaluation does");
   app.add_option("--format", o.format,
                  "text (one sample a line) or jsonl; without it by the name of --output")
-      ->check(CLI::IsMember({"text", "jsonl"}));
+      ->one_of({"text", "jsonl"});
   app.add_option("--output", o.output, "File to write; without it standard output");
   app.add_flag("--resume", o.resume, "Go on with the interrupted --output F.jsonl (F.jsonl.partial)");
   app.add_option(

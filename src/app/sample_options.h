@@ -33,7 +33,7 @@ struct SampleOptions {
   const std::string& source() const { return infill.empty() ? input : infill; }
 };
 
-void add_sample_options(CLI::App& app, SampleOptions& options);
+void add_sample_options(Command& app, SampleOptions& options);
 
 // Throws Error (usage) for what does not go together or is out of range; before any work.
 void check_sample_options(const SampleOptions& options);

@@ -40,7 +40,7 @@ struct Options {
   int64_t stop_after = 0, verify_resume = 0;
 };
 
-void add_options(CLI::App& app, Options& options) {
+void add_options(Command& app, Options& options) {
   app.add_option("--config", options.config, "Configuration file (see configs/)");
   app.add_option("--set", options.assignments, "SECTION.KEY=VALUE, wins over the file; may be repeated")
       ->allow_extra_args(false);
@@ -50,7 +50,7 @@ void add_options(CLI::App& app, Options& options) {
                  "holds one; PATH: of a checkpoint or a run to go on from")
       ->capture_default_str();
   app.add_option("--stop-after", options.stop_after, "Save and stop after this step (exit code 85)")
-      ->check(CLI::NonNegativeNumber);
+      ->not_negative();
   app.add_option(
       "--verify-resume", options.verify_resume,
       "Train N steps, then N/2, resume and the rest, compare every tensor and say whether they are "
@@ -201,7 +201,7 @@ bool verify(const RunPlan& plan, const Options& options, int argc, char** argv) 
 }  // namespace
 
 int train(int argc, char** argv) {
-  CLI::App app{"Trains an ELF from a YAML configuration.", "elf-train"};
+  Command app{"Trains an ELF from a YAML configuration.", "elf-train"};
   Options options;
   add_options(app, options);
   bool stopped = false, unequal = false;

@@ -16,11 +16,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 SampleOptions parse(std::vector<std::string> arguments) {
-  CLI::App app;
+  Command app;
   SampleOptions options;
   add_sample_options(app, options);
   arguments.insert(arguments.begin(), {"--model", "m"});
-  std::reverse(arguments.begin(), arguments.end());
   app.parse(arguments);
   return options;
 }

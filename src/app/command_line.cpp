@@ -1,0 +1,190 @@
+#include "command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "cli_errors.h"
+#include "elf/base/error.h"
+
+namespace elf::app {
+
+Option* Option::required() {
+  option_.required();
+  return this;
+}
+
+Option* Option::needs(Option* other) {
+  option_.needs(&other->option_);
+  return this;
+}
+
+Option* Option::excludes(Option* other) {
+  option_.excludes(&other->option_);
+  return this;
+}
+
+Option* Option::expected(int values) {
+  option_.expected(values);
+  return this;
+}
+
+Option* Option::delimiter(char between) {
+  option_.delimiter(between);
+  return this;
+}
+
+Option* Option::allow_extra_args(bool allow) {
+  option_.allow_extra_args(allow);
+  return this;
+}
+
+Option* Option::capture_default_str() {
+  option_.capture_default_str();
+  return this;
+}
+
+Option* Option::default_str(const std::string& text) {
+  option_.default_str(text);
+  return this;
+}
+
+Option* Option::one_of(const std::vector<std::string>& values) {
+  option_.check(CLI::IsMember(values));
+  return this;
+}
+
+Option* Option::positive() {
+  option_.check(CLI::PositiveNumber);
+  return this;
+}
+
+Option* Option::not_negative() {
+  option_.check(CLI::NonNegativeNumber);
+  return this;
+}
+
+template <typename T>
+Option* Option::between(T least, T most) {
+  option_.check(CLI::Range(least, most));
+  return this;
+}
+template Option* Option::between(int, int);
+template Option* Option::between(int64_t, int64_t);
+template Option* Option::between(double, double);
+
+size_t Option::count() const {
+  return option_.count();
+}
+
+Command::Command(const std::string& description, const std::string& name)
+    : program_(std::make_unique<CLI::App>(description, name)), app_(program_.get()) {}
+
+Command::Command(CLI::App& subcommand) : app_(&subcommand) {}
+
+Command::~Command() = default;
+
+Command* Command::add_subcommand(const std::string& name, const std::string& description) {
+  subcommands_.emplace_back(
+      new Command(*app_->add_subcommand(name, description)));  // not make_unique: private
+  return subcommands_.back().get();
+}
+
+void Command::require_subcommand(int number) {
+  app_->require_subcommand(number);
+}
+
+void Command::fallthrough() {
+  app_->fallthrough();
+}
+
+void Command::footer(const std::string& text) {
+  app_->footer(text);
+}
+
+Option* Command::keep(CLI::Option* option) {
+  return options_.emplace_back(std::make_unique<Option>(*option)).get();
+}
+
+template <typename T>
+Option* Command::add_option(const std::string& name, T& variable, const std::string& description) {
+  return keep(app_->add_option(name, variable, description));
+}
+
+Option* Command::add_option_function(const std::string& name,
+                                     const std::function<void(const std::string&)>& take,
+                                     const std::string& description) {
+  return keep(app_->add_option_function<std::string>(name, take, description));
+}
+
+Option* Command::add_flag(const std::string& name, bool& variable, const std::string& description) {
+  return keep(app_->add_flag(name, variable, description));
+}
+
+Option* Command::add_flag(const std::string& name, const std::string& description) {
+  return keep(app_->add_flag(name, description));
+}
+
+Option* Command::add_flag_callback(const std::string& name, const std::function<void()>& act,
+                                   const std::string& description) {
+  return keep(app_->add_flag_callback(name, act, description));
+}
+
+void Command::set_version_flag(const std::string& name, const std::string& version,
+                               const std::string& description) {
+  app_->set_version_flag(name, version, description);
+}
+
+std::optional<int> Command::parse(int argc, char** argv) {
+  try {
+    app_->parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {  // --help, --version
+      const int code = app_->exit(error);
+      return std::cout.flush() ? code : 1;
+    }
+    std::cerr << explain_usage(*app_, error, argc, argv);
+    return 2;
+  }
+}
+
+void Command::parse(std::vector<std::string> arguments) {
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+  try {
+    app_->parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    usage_error(error.what());
+  }
+}
+
+bool Command::parsed() const {
+  return app_->parsed();
+}
+
+std::string Command::parsed_subcommand() const {
+  const std::vector<CLI::App*> parsed = app_->get_subcommands();
+  return parsed.empty() ? "" : parsed.front()->get_name();
+}
+
+size_t Command::count(const std::string& name) const {
+  return app_->count(name);
+}
+
+template Option* Command::add_option(const std::string&, std::string&, const std::string&);
+template Option* Command::add_option(const std::string&, std::filesystem::path&, const std::string&);
+template Option* Command::add_option(const std::string&, int&, const std::string&);
+template Option* Command::add_option(const std::string&, int64_t&, const std::string&);
+template Option* Command::add_option(const std::string&, uint32_t&, const std::string&);
+template Option* Command::add_option(const std::string&, uint64_t&, const std::string&);
+template Option* Command::add_option(const std::string&, double&, const std::string&);
+template Option* Command::add_option(const std::string&, std::optional<int>&, const std::string&);
+template Option* Command::add_option(const std::string&, std::optional<int64_t>&, const std::string&);
+template Option* Command::add_option(const std::string&, std::optional<uint64_t>&, const std::string&);
+template Option* Command::add_option(const std::string&, std::optional<double>&, const std::string&);
+template Option* Command::add_option(const std::string&, std::vector<std::string>&, const std::string&);
+template Option* Command::add_option(const std::string&, std::vector<int64_t>&, const std::string&);
+template Option* Command::add_option(const std::string&, std::vector<uint64_t>&, const std::string&);
+
+}  // namespace elf::app
