@@ -38,11 +38,10 @@ bool knows(const CLI::App& command, const std::string& option) {
   return parent && knows(*parent, option);
 }
 
-Walk walk(const CLI::App& app, int argc, char** argv) {
+Walk walk(const CLI::App& app, const std::vector<std::string>& arguments) {
   Walk found{&app, app.get_name(), "", {}};
   bool options_begun = false;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
+  for (const std::string& argument : arguments) {
     if (argument == "--") break;
     if (is_option(argument)) {
       options_begun = true;
@@ -115,9 +114,10 @@ std::string message(const CLI::App& app, const CLI::ParseError& error, const Wal
 
 }  // namespace
 
-std::string explain_usage(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
-  const Walk place = walk(app, argc, argv);
-  return cat("error: ", message(app, error, place), "\nTry: ", place.path, " --help\n");
+UsageProblem usage_problem(const CLI::App& app, const CLI::ParseError& error,
+                           const std::vector<std::string>& arguments) {
+  const Walk place = walk(app, arguments);
+  return {message(app, error, place), place.path};
 }
 
 std::string empty_output(const CLI::App& app) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -10,8 +11,14 @@ class ParseError;
 
 namespace elf::app {
 
-// Two lines for `error`, which parsing argv with `app` gave: the message, and which --help to read.
-std::string explain_usage(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv);
+// What is wrong, and the (sub)command that was meant: "elf-prepare corpus".
+struct UsageProblem {
+  std::string message, command;
+};
+
+// Of `error`, which parsing these arguments (those after the program's name) with `app` gave.
+UsageProblem usage_problem(const CLI::App& app, const CLI::ParseError& error,
+                           const std::vector<std::string>& arguments);
 
 // "" or a message: an option that names an output was given an empty name.
 std::string empty_output(const CLI::App& app);

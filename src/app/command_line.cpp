@@ -1,7 +1,7 @@
 #include "command_line.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 
@@ -9,6 +9,20 @@
 #include "elf/base/error.h"
 
 namespace elf::app {
+namespace {
+
+// CLI11's own such checks tell the range up to the largest double, in 309 digits.
+CLI::Validator number(const char* name, const char* expected, bool (*good)(double)) {
+  return CLI::Validator(
+      [=](const std::string& text) {
+        double value = 0;
+        const bool fine = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && good(value);
+        return fine ? std::string() : cat("expected ", expected, ", found '", text, "'");
+      },
+      name);
+}
+
+}  // namespace
 
 Option* Option::required() {
   option_.required();
@@ -56,12 +70,12 @@ Option* Option::one_of(const std::vector<std::string>& values) {
 }
 
 Option* Option::positive() {
-  option_.check(CLI::PositiveNumber);
+  option_.check(number("POSITIVE", "a positive number", [](double value) { return value > 0; }));
   return this;
 }
 
 Option* Option::not_negative() {
-  option_.check(CLI::NonNegativeNumber);
+  option_.check(number("NONNEGATIVE", "zero or a positive number", [](double value) { return value >= 0; }));
   return this;
 }
 
@@ -145,17 +159,18 @@ std::optional<int> Command::parse(int argc, char** argv) {
       const int code = app_->exit(error);
       return std::cout.flush() ? code : 1;
     }
-    std::cerr << explain_usage(*app_, error, argc, argv);
+    const UsageProblem problem = usage_problem(*app_, error, {argv + 1, argv + argc});
+    std::cerr << "error: " << problem.message << "\nTry: " << problem.command << " --help\n";
     return 2;
   }
 }
 
-void Command::parse(std::vector<std::string> arguments) {
-  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+void Command::parse(const std::vector<std::string>& arguments) {
   try {
-    app_->parse(arguments);
+    app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // as CLI11 wants them
   } catch (const CLI::ParseError& error) {
-    usage_error(error.what());
+    if (error.get_exit_code() == 0) usage_error("--help and --version are for the command line");
+    usage_error(usage_problem(*app_, error, arguments).message);
   }
 }
 

@@ -79,7 +79,7 @@ class Command {
   // --version was printed, or because what is wrong was said on stderr.
   std::optional<int> parse(int argc, char** argv);
   // The same of the arguments that follow the program's name. Throws Error (usage) in place of printing.
-  void parse(std::vector<std::string> arguments);
+  void parse(const std::vector<std::string>& arguments);
 
   // What was given.
   bool parsed() const;                          // this subcommand

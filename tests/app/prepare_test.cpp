@@ -196,11 +196,22 @@ steps:
   const Outcome again = shell(folder, "elf-prepare recipe recipe.yaml");
   EXPECT_EQ(again.code, 0);
   EXPECT_THAT(again.err, AllOf(HasSubstr("a.h5 is there already"), HasSubstr("tok is there already")));
-  folder.write("wrong.yaml",
-               "steps:\n  - corpus: {input: a.txt, tokenizer: tok, max-length: 8, out: b.h5, lenght: 3}\n");
-  const Outcome wrong = shell(folder, "elf-prepare recipe wrong.yaml");
-  EXPECT_EQ(wrong.code, 2);
-  EXPECT_THAT(wrong.err, AllOf(HasSubstr("wrong.yaml:2: corpus"), HasSubstr("lenght")));
+}
+
+TEST(ElfPrepare, ARecipesMistakeIsNamedWithItsLine) {
+  const TemporaryFolder folder;
+  const std::string corpus = "corpus: {input: a.txt, tokenizer: tok, max-length: 8, out: b.h5";
+  const auto refusal = [&](const std::string& step) {
+    folder.write("wrong.yaml", "steps:\n  - " + step + "\n");
+    const Outcome outcome = shell(folder, "elf-prepare recipe wrong.yaml");
+    EXPECT_EQ(outcome.code, 2) << step;
+    return outcome.err;
+  };
+  EXPECT_THAT(refusal(corpus + ", lenght: 3}"), HasSubstr("wrong.yaml:2: corpus: unknown option '--lenght'"));
+  EXPECT_THAT(refusal("korpus: {input: a.txt}"), HasSubstr("wrong.yaml:2: korpus: unknown command 'korpus'"));
+  EXPECT_THAT(refusal(corpus + ", help: true}"), HasSubstr("--help and --version are for the command line"));
+  EXPECT_THAT(refusal(corpus + ", max-records: -4}"),
+              HasSubstr("--max-records: expected zero or a positive number, found '-4'"));
 }
 
 // The recipes of the published data are whole: every step parses, and the first thing missing is a file.
