@@ -95,10 +95,10 @@ std::string unknown(const char* what, const std::string& given, const std::vecto
 }
 
 std::string message(const CLI::App& app, const CLI::ParseError& error, const Walk& place) {
-  if (!place.unknown_option.empty())
-    return unknown("option", place.unknown_option, option_names(*place.command));
   const std::vector<std::string> commands = command_names(*place.command);
   if (!commands.empty() && !place.leading.empty()) return unknown("command", place.leading[0], commands);
+  if (!place.unknown_option.empty())
+    return unknown("option", place.unknown_option, option_names(*place.command));
   if (!commands.empty() && dynamic_cast<const CLI::RequiredError*>(&error)) {
     std::string list;
     for (const std::string& name : commands) list += (list.empty() ? "" : ", ") + name;
