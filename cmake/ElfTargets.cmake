@@ -7,7 +7,7 @@ set(ELF_SANITIZER_ENVIRONMENT
   "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp:ignore_noninstrumented_modules=1"
   "UBSAN_OPTIONS=print_stacktrace=1")
 
-# Flags of every own target. All targets that share the precompiled header need the very same flags.
+# Flags of every own target. All targets that share a precompiled header need the very same flags.
 function(elf_flags target)
   target_compile_options(${target} PRIVATE -fPIC -Wall -Wextra -Werror)
   if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
@@ -57,9 +57,9 @@ function(elf_cuda_plugin name source)
   install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 
-# elf_test_headers(NAME LIBRARY HEADER): HEADER compiled once, for all tests of LIBRARY.
-function(elf_test_headers name library header)
-  add_library(${name} OBJECT pch.cpp)
+# elf_test_pch(NAME LIBRARY HEADER): HEADER compiled once, for all tests of LIBRARY; tests/pch.cpp is the source that a target has to have.
+function(elf_test_pch name library header)
+  add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/tests/pch.cpp)
   elf_flags(${name})
   target_link_libraries(${name} PRIVATE ${library} GTest::gmock GTest::gtest)
   target_precompile_headers(${name} PRIVATE ${header})

@@ -2,7 +2,7 @@
 # Which lines of include/, src/ and tools/ the tests run: a table by folder and, below it, the files with the most lines that nothing runs.
 #
 #   scripts/coverage.sh [CTEST ARGUMENT...]    for example: scripts/coverage.sh -L unit; without arguments all tests but the
-#                                              quick demos, which train for minutes and run no line that other tests do not
+#                                              quick demos, which train for minutes, and those that use their models
 #
 # Builds the preset `coverage` (as long as the default one) and runs the tests. build/coverage/report.txt has every file, and
 # `llvm-cov show` every line: the last line printed tells how. Another build folder with -DELF_COVERAGE=ON: ELF_COVERAGE_BUILD=build/asan.
@@ -15,7 +15,7 @@ for program in llvm-profdata llvm-cov; do
 done
 
 build=${ELF_COVERAGE_BUILD:-build/coverage}
-[ $# -gt 0 ] || set -- -E '^demo_'
+[ $# -gt 0 ] || set -- -E '^(demo_quick_.*|installed_package|documented_commands)$'
 [ -n "${ELF_COVERAGE_BUILD:-}" ] || cmake --preset coverage >/dev/null
 cmake --build "$build" -j "$(nproc)"
 rm -rf "$build/profiles"

@@ -76,15 +76,15 @@ std::optional<PlotPoint> plot_point(const SweepReport& report, const ReportPoint
   return plotted;
 }
 
-PlotPoint published_point(const SweepReport& report, const ReportPublished& row, double x, double y) {
+PlotPoint published_point(const SweepReport& report, const ReportPublished& row, double x) {
+  const double factor = figure_factor(report.figure), y = factor * row.figures.at(report.figure);
   PlotPoint point{x, y, 0, 0, "", "", "published"};
   std::string at;
   for (const auto& [key, value] : row.at) at += " " + key + "=" + value;
-  point.tip =
-      cat("published: ", row.name.empty() ? row.train : row.name, row.sample.empty() ? "" : " " + row.sample,
-          at, ": ", figure_title(report.figure), " ", row.figures.at(report.figure));
+  point.tip = cat("published: ", row.name.empty() ? row.train : row.name,
+                  row.sample.empty() ? "" : " " + row.sample, at, ": ", figure_title(report.figure), " ", y);
   if (const auto error = row.errors.find(report.figure); error != row.errors.end())
-    point.y_error = error->second;
+    point.y_error = factor * error->second;
   if (!row.name.empty()) point.label = row.name;
   return point;
 }
@@ -99,8 +99,7 @@ void add_published(const SweepReport& report, const std::string& axis, Plot& plo
     if (axis.empty() ? !row.figures.contains(report.variety) : !row.at.contains(axis)) continue;
     const double along = axis.empty() ? row.figures.at(report.variety) : number_of(row.at.at(axis));
     const CurveName name{row.name.empty() ? row.train : "others", row.name.empty() ? row.sample : ""};
-    PlotPoint point =
-        published_point(report, row, along, figure_factor(report.figure) * row.figures.at(report.figure));
+    PlotPoint point = published_point(report, row, along);
     const auto error = row.errors.find(report.variety);
     if (axis.empty() && error != row.errors.end()) point.x_error = error->second;
     series[name].points.push_back(point);

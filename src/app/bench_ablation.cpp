@@ -72,7 +72,7 @@ void emit_slurm(const Sweep& sweep, const Options& o) {
 }
 
 // One process prepares at a time: jobs of a cluster share the folder.
-void prepare_data(const std::vector<Sweep>& sweeps, const fs::path& out) {
+void prepare_data(const std::vector<Sweep>& sweeps, const fs::path& out, const CommonOptions& common) {
   std::vector<std::string> recipes;
   for (const Sweep& sweep : sweeps) {
     for (const std::string& recipe : sweep.spec.recipes) {
@@ -85,7 +85,11 @@ void prepare_data(const std::vector<Sweep>& sweeps, const fs::path& out) {
   for (const std::string& recipe : recipes) {
     log_info("preparing data: " + recipe);
     ChildOptions child;
-    child.command = {sibling_tool("elf-prepare"), "recipe", recipe};
+    child.command = {
+        sibling_tool("elf-prepare"),   "recipe", recipe, "--device", common.device_name, "--threads",
+        std::to_string(common.threads)};
+    child.keep_open = lock.descriptor();
+    child.own_group = true;
     if (const int code = ChildProcess(child).wait(); code != 0)
       throw Error(code == 2 ? ErrorKind::kUsage : ErrorKind::kEnvironment,
                   cat(recipe, ": elf-prepare recipe ended with exit code ", code));
@@ -110,7 +114,7 @@ int run_ablation(Options& o, const CommonOptions& common) {
     for (const Sweep& sweep : sweeps) emit_slurm(sweep, o);
     return 0;
   }
-  prepare_data(sweeps, o.out);
+  prepare_data(sweeps, o.out, common);
   const SweepOutcome outcome = run_sweeps(sweeps, o.sweep);
   if (outcome.stopped) return kStoppedAfterSaving;
   if (!outcome.failures.empty()) {

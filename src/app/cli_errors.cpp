@@ -16,7 +16,7 @@ struct Walk {
   const CLI::App* command;
   std::string path;                  // "elf-prepare corpus"
   std::string unknown_option;        // the first option that neither it nor those above it have
-  std::vector<std::string> leading;  // words before any option that name no subcommand
+  std::vector<std::string> leading;  // words before any option that can be nothing but a subcommand's name
 };
 
 // An argument that can only be an option: "-5" and "-" are values.
@@ -38,6 +38,12 @@ bool knows(const CLI::App& command, const std::string& option) {
   return parent && knows(*parent, option);
 }
 
+// Whether a word can be an argument of `command` itself, in place of a subcommand's name.
+bool takes_words(const CLI::App& command) {
+  return std::ranges::any_of(command.get_options(),
+                             [](const CLI::Option* option) { return option->get_positional(); });
+}
+
 Walk walk(const CLI::App& app, const std::vector<std::string>& arguments) {
   Walk found{&app, app.get_name(), "", {}};
   bool options_begun = false;
@@ -50,7 +56,7 @@ Walk walk(const CLI::App& app, const std::vector<std::string>& arguments) {
     } else if (const CLI::App* inner = find_command(*found.command, argument)) {
       found.command = inner;
       found.path += " " + argument;
-    } else if (!options_begun) {
+    } else if (!options_begun && !takes_words(*found.command)) {
       found.leading.push_back(argument);
     }
   }

@@ -1,4 +1,5 @@
 // elf-convert: weights of the published implementation in, model directories and published checkpoints out.
+#include <algorithm>
 #include <functional>
 #include <iostream>
 #include <map>

@@ -71,8 +71,8 @@ int eval(int argc, char** argv) {
       "  elf-eval table scores/*.json\n"
       "  elf-eval bleu --help");
   return run_core(app, common, argc, argv, [&] {
-    for (const EvalCommand& command : commands) {
-      if (command.app->parsed()) command.run();
+    for (const auto& [command, run] : commands) {
+      if (command->parsed()) run();
     }
   });
 }

@@ -15,7 +15,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 // A subcommand and what it does once its options are parsed.
 struct EvalCommand {
-  Command* app;
+  Command* command;
   std::function<void()> run;
 };
 

@@ -14,8 +14,8 @@ int eval_model(int argc, char** argv) {
   app.require_subcommand(1);
   const std::vector<EvalCommand> commands = {add_genppl_command(app, common), add_run_command(app, common)};
   return run(app, common, argc, argv, [&] {
-    for (const EvalCommand& command : commands) {
-      if (command.app->parsed()) command.run();
+    for (const auto& [command, run] : commands) {
+      if (command->parsed()) run();
     }
   });
 }

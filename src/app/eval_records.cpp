@@ -4,6 +4,7 @@
 #include <rapidjson/schema.h>
 #include <rapidjson/stringbuffer.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "elf/base/error.h"

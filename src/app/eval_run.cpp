@@ -2,6 +2,7 @@
 // each setting: docs/EVALUATION.md.
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>

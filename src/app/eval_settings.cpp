@@ -1,5 +1,7 @@
 #include "eval_settings.h"
 
+#include <algorithm>
+
 #include "elf/base/error.h"
 #include "elf/config/enum_names.h"
 #include "sampler_setting.h"

@@ -1,5 +1,6 @@
 // elf-inspect on files: datasets, caches of latents and their statistics, safetensors, files of torch.save,
 // tokenizer models.
+#include <algorithm>
 #include <fstream>
 
 #include "elf/base/error.h"

@@ -1,4 +1,6 @@
 // elf-inspect on folders: runs, checkpoints, model directories, encoders, scorers, tables, tokenizers.
+#include <algorithm>
+
 #include "elf/base/error.h"
 #include "elf/base/files.h"
 #include "elf/base/json.h"

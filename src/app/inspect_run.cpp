@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "elf/base/error.h"
@@ -99,7 +100,8 @@ at::Tensor encode_by_table(const fs::path& folder, const at::Tensor& ids) {
                     (ids.min().item<int64_t>() >= 0 && ids.max().item<int64_t>() < table.weight.size(0));
   if (!good)
     usage_error("input_ids: an id is outside the ", table.weight.size(0), " rows of ", folder.string());
-  return table.weight.index_select(0, ids.reshape({-1})).view({ids.size(0), ids.size(1), -1});
+  return table.weight.index_select(0, ids.reshape({-1}))
+      .view({ids.size(0), ids.size(1), table.weight.size(1)});
 }
 
 void run_encode(const RunOptions& options, const CommonOptions& common) {

@@ -1,4 +1,5 @@
 // elf-prepare latents: a cache of encoder outputs, with its price told before it is paid.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>

@@ -1,4 +1,5 @@
 // elf-prepare table | statistics | encoder: where the latents come from.
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <memory>
@@ -61,7 +62,7 @@ at::Tensor svd_rows(const Dataset& dataset, const TableOptions& options) {
   }
   progress.finish();
   if (stride > 1)
-    log_info(cat("counted every ", stride, "th row: ", counter.tokens(), " of ", info.tokens, " tokens"));
+    log_info(cat("counted one row of ", stride, ": ", counter.tokens(), " of ", info.tokens, " tokens"));
   log_info(cat("factoring ", counter.pairs().size(), " pairs of ", info.vocab_size, " tokens into width ",
                options.width));
   return ppmi_svd(counter, options.width, options.context_exponent, options.seed);

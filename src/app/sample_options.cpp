@@ -1,5 +1,7 @@
 #include "sample_options.h"
 
+#include <algorithm>
+
 #include "elf/base/error.h"
 #include "elf/base/outputs.h"
 #include "elf/sample/candidates.h"

@@ -92,11 +92,14 @@ void put_in_place(const fs::path& made, const fs::path& place) {
 }
 
 bool is_replaced_folder(const fs::path& path) {
-  const std::string name = path.filename().string();
-  if (!name.starts_with('.') || !name.ends_with(kOldMark)) return false;
-  const size_t end =
-      name.rfind('.', name.size() - std::string(kOldMark).size() - 1);  // before the process id
-  return end > 1 && fs::exists(path.parent_path() / name.substr(1, end - 1));
+  const std::string name = path.filename().string(), mark = kOldMark;
+  if (name.size() <= 1 + mark.size() || !name.starts_with('.') || !name.ends_with(mark)) return false;
+  const std::string rest = name.substr(1, name.size() - 1 - mark.size());
+  const size_t dot = rest.rfind('.');  // before the process id
+  if (dot == std::string::npos || dot == 0 || dot + 1 == rest.size()) return false;
+  if (rest.find_first_not_of("0123456789", dot + 1) != std::string::npos) return false;
+  std::error_code error;
+  return fs::exists(path.parent_path() / rest.substr(0, dot), error);
 }
 
 }  // namespace elf

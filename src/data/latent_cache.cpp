@@ -176,10 +176,6 @@ LatentCacheWriter::LatentCacheWriter(const fs::path& path, const LatentCacheInfo
 
 LatentCacheWriter::~LatentCacheWriter() = default;
 
-bool LatentCacheWriter::contains(uint64_t key) const {
-  return impl_->known.contains(key);
-}
-
 void LatentCacheWriter::add(uint64_t key, const at::Tensor& latents) {
   Impl& w = *impl_;
   if (latents.dim() != 2 || latents.size(0) != w.info.length || latents.size(1) != w.info.dim)

@@ -27,6 +27,19 @@ struct Place {
   fs::path state;          // state.json of a checkpoint, model.json of a model directory
 };
 
+// The wanted folders in a folder, by name, a blank before each.
+std::string names_of(const fs::path& folder, bool (*wanted)(const fs::directory_entry&)) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.is_directory(error) && wanted(entry)) names.push_back(entry.path().filename().string());
+  }
+  std::ranges::sort(names);
+  std::string all;
+  for (const std::string& name : names) all += " " + name;
+  return all;
+}
+
 // The newest whole checkpoint of a run, by its pointer or, failing that, by number.
 fs::path checkpoint_of_run(const fs::path& run) {
   const fs::path folder = run / "checkpoints";
@@ -36,10 +49,8 @@ fs::path checkpoint_of_run(const fs::path& run) {
     usage_error((folder / name).string(), " (named by `latest`) cannot be used: ", problem,
                 "; name another checkpoint of ", folder.string());
   }
-  std::string candidates;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    candidates += " " + entry.path().filename().string();
+  const std::string candidates =
+      names_of(folder, [](const fs::directory_entry& entry) { return entry.path().extension() != ".tmp"; });
   usage_error(
       run.string(), ": the run has no checkpoints/latest",
       candidates.empty() ? "; it has saved nothing yet" : "; name one of its checkpoints:" + candidates);
@@ -104,10 +115,10 @@ Place find_model(const fs::path& path) {
       usage_error(path.string(), ": the run's config.yaml is not in ", run.string());
     return place_of_checkpoint(run, path);
   }
-  std::string candidates;
-  for (const auto& entry : fs::directory_iterator(path, error)) {
-    if (fs::exists(entry.path() / "config.yaml", error)) candidates += " " + entry.path().filename().string();
-  }
+  const std::string candidates = names_of(path, [](const fs::directory_entry& entry) {
+    std::error_code ignored;
+    return fs::exists(entry.path() / "config.yaml", ignored);
+  });
   usage_error(path.string(), ": is no run, checkpoint or model directory (no config.yaml)",
               candidates.empty() ? "" : "; it holds these:" + candidates);
 }

@@ -18,10 +18,7 @@ constexpr size_t kLongestPickle = size_t{256} << 20;
 
 class Interpreter {
  public:
-  explicit Interpreter(std::string_view bytes) : bytes_(bytes) {
-    if (bytes.size() > kLongestPickle)
-      fail(cat(bytes.size(), " bytes of pickle; more than a checkpoint has"));
-  }
+  explicit Interpreter(std::string_view bytes) : bytes_(bytes) {}
 
   Unpickled run() {
     for (;;) {
@@ -349,11 +346,12 @@ class Interpreter {
 }  // namespace
 
 Unpickled unpickle(std::string_view bytes, const std::string& where) {
-  Interpreter interpreter(bytes);
+  Interpreter interpreter(bytes.substr(0, kLongestPickle));  // behind it lie the storages of the older format
   try {
     return interpreter.run();
   } catch (const PickleFault& fault) {
-    usage_error(where, ": byte ", interpreter.position(), ": ", fault.what());
+    usage_error(where, ": byte ", interpreter.position(), ": ", fault.what(),
+                bytes.size() > kLongestPickle ? "; of a pickle no more than 256 MiB are read" : "");
   }
 }
 

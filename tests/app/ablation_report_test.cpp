@@ -1,6 +1,9 @@
 // elf-bench report over records written by hand: means over seeds, red points, published rows, verdicts.
 #include <gmock/gmock.h>
 
+#include <sstream>
+#include <utility>
+
 #include "support/eval_command.h"
 
 namespace elf {
@@ -57,7 +60,7 @@ class Report : public test::EvalCommandTest {
 
   // A sweep as elf-bench ablation writes it, with one record for each measurement.
   std::string sweep(const std::vector<Measured>& all, const json& rows = json::array(),
-                    const json& expect = json::array()) const {
+                    const json& expect = json::array(), const std::string& axis = "sc-cfg") const {
     fs::remove_all(path("s"));
     fs::create_directories(path("s"));
     json jobs = json::array();
@@ -72,9 +75,9 @@ class Report : public test::EvalCommandTest {
                         {"run", "none"},
                         {"settings", json::array()}});
       jobs.back()["settings"].push_back({{"sample", "ode"},
-                                         {"axis", "sc-cfg"},
+                                         {"axis", axis},
                                          {"value", one.w},
-                                         {"label", "ode sc-cfg=" + one.w},
+                                         {"label", "ode " + axis + "=" + one.w},
                                          {"record", file}});
     }
     const json whole = {{"sweep", "elf-bench 1"},
@@ -110,6 +113,24 @@ class Report : public test::EvalCommandTest {
   static test::EvalOutcome report(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "report");
     return test::call(app::bench, std::move(arguments));
+  }
+
+  // The lines of a picture: where the points of each lie, in its pixels.
+  struct Curve {
+    bool dashed;
+    std::vector<std::pair<double, double>> points;
+  };
+  static std::vector<Curve> curves(const std::string& svg) {
+    const std::string begin = "<polyline class=\"curve", list = "points=\"";
+    std::vector<Curve> found;
+    for (size_t at = svg.find(begin); at != std::string::npos; at = svg.find(begin, at + 1)) {
+      const size_t from = svg.find(list, at) + list.size();
+      Curve& curve = found.emplace_back(Curve{svg.compare(at + begin.size(), 7, " dashed") == 0, {}});
+      std::istringstream in(svg.substr(from, svg.find('"', from) - from));
+      char comma = 0;
+      for (double x = 0, y = 0; in >> x >> comma >> y;) curve.points.emplace_back(x, y);
+    }
+    return found;
   }
 };
 
@@ -154,6 +175,65 @@ TEST_F(Report, WhatIsNotThereYetIsSaidAndPublishedRowsStandBesideOurs) {
   EXPECT_THAT(html, HasSubstr("T &lt;b&gt;"));
   EXPECT_THAT(html, HasSubstr("class=\"published\""));
   EXPECT_THAT(csv, HasSubstr("s,a,ode,sc-cfg,1,ppl,20,0.5,1,,65.3\n"));
+}
+
+// Steps and perplexities that double from point to point lie at equal distances: both scales are logarithmic.
+TEST_F(Report, FiguresAlongAnAxisAreACurveForEachArm) {
+  const auto published = [](const std::string& steps, double ppl) {
+    return json{{"train", "a"},
+                {"sample", "ode"},
+                {"name", ""},
+                {"at", {{"steps", steps}}},
+                {"figures", {{"ppl", ppl}}},
+                {"errors", json::object()}};
+  };
+  const std::string folder =
+      sweep({{"a", 0, "32", 10, 5.4},
+             {"a", 0, "8", 40, 5.2},
+             {"a", 0, "16", 20, 5.3},
+             {"b", 0, "8", 80, 5.1},
+             {"b", 0, "16", 40, 5.2},
+             {"b", 0, "32", 0, 0}},  // not there yet
+            json::array({published("8", 40), published("32.0", 10)}), json::array(), "steps");
+  ASSERT_EQ(report({folder, "--out", path("r.html"), "--svg"}).code, 0);
+  const std::string of_ppl = read_file(path("s-steps-ppl.svg")),
+                    of_entropy = read_file(path("s-steps-entropy.svg"));
+  const std::vector<Curve> ppl = curves(of_ppl), entropy = curves(of_entropy);
+  ASSERT_EQ(ppl.size(), 3u);
+  const auto &a = ppl[0].points, &b = ppl[1].points, &paper = ppl[2].points;
+  ASSERT_EQ(a.size(), 3u);
+  ASSERT_EQ(b.size(), 2u);
+  EXPECT_FALSE(ppl[0].dashed || ppl[1].dashed);
+  constexpr double kRounding = 0.21;  // of coordinates with one decimal
+  EXPECT_GT(a[1].first, a[0].first);
+  EXPECT_NEAR(a[2].first - a[1].first, a[1].first - a[0].first, kRounding);
+  EXPECT_GT(a[1].second, a[0].second);  // pixels count downwards
+  EXPECT_NEAR(a[2].second - a[1].second, a[1].second - a[0].second, kRounding);
+  EXPECT_EQ(b[0].first, a[0].first);
+  EXPECT_EQ(b[1], std::make_pair(a[1].first, a[0].second));  // 16 steps, perplexity 40
+  EXPECT_TRUE(ppl[2].dashed);
+  EXPECT_THAT(paper, testing::ElementsAre(a[0], a[2]));  // the very figures of ours
+  // Entropy on a plain scale, and nothing published.
+  ASSERT_EQ(entropy.size(), 2u);
+  ASSERT_EQ(entropy[0].points.size(), 3u);
+  ASSERT_EQ(entropy[1].points.size(), 2u);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(entropy[0].points[i].first, a[i].first);
+  EXPECT_LT(entropy[0].points[2].second, entropy[0].points[1].second);
+  EXPECT_NEAR(entropy[0].points[2].second - entropy[0].points[1].second,
+              entropy[0].points[1].second - entropy[0].points[0].second, kRounding);
+  EXPECT_THAT(of_ppl, HasSubstr("aria-label=\"Gen. PPL (lower is better) against steps\""));
+  EXPECT_THAT(of_entropy, HasSubstr("aria-label=\"entropy (higher is better) against steps\""));
+  // The page holds these pictures.
+  const std::string html = read_file(path("r.html"));
+  EXPECT_THAT(html, HasSubstr(of_ppl + "<figcaption>Gen. PPL over steps</figcaption>"));
+  EXPECT_THAT(html, HasSubstr(of_entropy + "<figcaption>entropy over steps</figcaption>"));
+  // Of the guidance scale the frontier says as much.
+  ASSERT_EQ(
+      report({sweep({{"a", 0, "1", 20, 5.2}, {"a", 0, "2", 18, 5.1}}), "--out", path("w.html"), "--svg"})
+          .code,
+      0);
+  EXPECT_TRUE(fs::exists(path("s-frontier.svg")));
+  EXPECT_FALSE(fs::exists(path("s-sc-cfg-ppl.svg")));
 }
 
 // At equal settings `b` has the lower perplexity; at equal entropy `a` has: the fair comparison decides.

@@ -17,6 +17,7 @@ using nlohmann::json;
 using test::Outcome;
 using test::slurp;
 using test::spill;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -110,6 +111,49 @@ TEST_F(Ablations, EveryArmIsTrainedOnceAndScoredInEverySetting) {
   sweep("more", "  same: {model: {bottleneck_dim: 8}}\n  logged: {train: {log_every: 1}}\n");
   EXPECT_THAT(must("elf-bench ablation more.yaml --out out").err, Not(HasSubstr("training ")));
   EXPECT_EQ(runs("out"), before);
+}
+
+// Two sweeps name one recipe: it is followed once, before any arm, and what it made is used the next time.
+TEST_F(Ablations, RecipesMakeTheDataBeforeTheArms) {
+  spill(folder_ / "feed.yaml",
+        "steps:\n  - corpus: {input: docs.txt, tokenizer: words, max-length: 8, out: fed.h5}\n");
+  for (const char* name : {"fed", "fed2"})
+    sweep(name, "  a: {data: {train: fed.h5}, train: {steps: 4}, sample: [ode]}\n", "recipes: [feed.yaml]\n");
+  EXPECT_EQ(plan("fed", "fed")["jobs"][0]["trained"], false);
+  EXPECT_FALSE(fs::exists(folder_ / "fed.h5"));  // a dry run makes nothing
+  const std::string command = "elf-bench ablation fed.yaml fed2.yaml --out fed --threads 1",
+                    first = must(command).err;
+  const size_t recipe = first.find("preparing data: "), training = first.find(": training ");
+  ASSERT_NE(recipe, std::string::npos);
+  ASSERT_NE(training, std::string::npos);
+  EXPECT_LT(recipe, training);
+  EXPECT_EQ(first.find("preparing data: ", recipe + 1), std::string::npos);
+  EXPECT_THAT(first, HasSubstr("feed.yaml:2: corpus -> fed.h5"));
+  EXPECT_EQ(runs("fed").size(), 1u);
+  for (const char* name : {"fed", "fed2"}) {
+    EXPECT_EQ(plan(name, "fed")["jobs"][0]["trained"], true) << name;
+    EXPECT_EQ(plan(name, "fed")["jobs"][0]["scored"], 1) << name;
+  }
+  const std::string bytes = slurp(folder_ / "fed.h5");
+  EXPECT_THAT(must(command).err, AllOf(HasSubstr("fed.h5 is there already"), Not(HasSubstr(": training "))));
+  EXPECT_TRUE(slurp(folder_ / "fed.h5") == bytes);
+}
+
+// The recipe's exit code is that of the sweep: 2 for what the user can mend.
+TEST_F(Ablations, ARecipeThatFailsStopsTheSweepBeforeItsArms) {
+  const auto starve = [](const std::string& options) {
+    spill(folder_ / "starve.yaml",
+          "steps:\n  - corpus: {" + options + ", tokenizer: words, max-length: 8}\n");
+  };
+  sweep("starved", "  a: {data: {train: never.h5}}\n", "recipes: [starve.yaml]\n");
+  starve("input: gone.txt, out: never.h5");
+  expect_refusal("elf-bench ablation starved.yaml --out starved",
+                 {"gone.txt", "starve.yaml: elf-prepare recipe ended with exit code 2"}, "starved/runs");
+  starve("input: docs.txt, out: /proc/never.h5");  // where nobody can write
+  const Outcome outcome = tool("elf-bench ablation starved.yaml --out starved");
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("starve.yaml: elf-prepare recipe ended with exit code 1"));
+  EXPECT_FALSE(fs::exists(folder_ / "starved/runs"));
 }
 
 TEST_F(Ablations, SeedsAreRunsOfTheirOwnAndMayBeChosen) {

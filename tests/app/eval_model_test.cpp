@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "elf/base/json.h"
@@ -65,20 +68,71 @@ class EvalModel : public test::ToolTest {
   }
 
   static json record(const std::string& command) { return parse_json_or_throw(must(command).out); }
+
+  // Eight texts, half of them blank, and what the published code finds of them; also as JSONL.
+  static json published_set() {
+    return parse_json_or_throw(
+        slurp(std::string(ELF_TEST_DIR) + "/golden/eval/gpt2_perplexity.json"))["sets"]["with_blanks"];
+  }
+  static std::string jsonl_of(const json& set) {
+    std::string lines;
+    for (const json& text : set["texts"]) lines += json{{"text", text}}.dump() + "\n";
+    return lines;
+  }
 };
 
 TEST_F(EvalModel, GenPplEqualsThePublishedCode) {
-  const json set = parse_json_or_throw(
-      slurp(std::string(ELF_TEST_DIR) + "/golden/eval/gpt2_perplexity.json"))["sets"]["with_blanks"];
-  std::string lines;
-  for (const json& text : set["texts"]) lines += json{{"text", text}}.dump() + "\n";
-  spill(folder_ / "set.jsonl", lines);
+  const json set = published_set();
+  spill(folder_ / "set.jsonl", jsonl_of(set));
   const json result = record("elf-eval genppl --input set.jsonl --scorer " + kScorer + " --json");
   EXPECT_NEAR(result["ppl"].get<double>() / set["ppl"].get<double>(), 1, 1e-4);
   EXPECT_NEAR(result["entropy"].get<double>(), set["mean_entropy"].get<double>(), 1e-4);
   EXPECT_EQ(result["tokens"], set["total_tokens"]);
   EXPECT_EQ(result["scored"], set["kept"].size());
   EXPECT_EQ(result["skipped_blank"].get<size_t>(), set["texts"].size() - set["kept"].size());
+}
+
+TEST_F(EvalModel, GenPplWritesTheFiguresOfEachText) {
+  const json set = published_set();
+  spill(folder_ / "half.jsonl", jsonl_of(set));
+  spill(folder_ / "most.jsonl", jsonl_of(set) + "{\"text\": \"\"}\n");
+  const Outcome most =
+      must("elf-eval genppl --input most.jsonl --scorer " + kScorer + " --texts each.jsonl --json");
+  EXPECT_THAT(most.err, HasSubstr("most.jsonl: 5 of 9 texts are blank; the figures are those of the rest"));
+  std::vector<json> each = json_lines(slurp(folder_ / "each.jsonl"));
+  ASSERT_EQ(each.size(), set["kept"].size());
+  double nll = 0, tokens = 0, entropy = 0;
+  for (size_t i = 0; i < each.size(); ++i) {
+    const json& published = set["samples"][i];
+    EXPECT_EQ(each[i].at("index"), set["kept"][i]);
+    EXPECT_NEAR(each[i].at("nll").get<double>() / published["nll_sum"].get<double>(), 1, 1e-4) << i;
+    EXPECT_EQ(each[i].at("tokens"), published["counted_tokens"]) << i;
+    EXPECT_NEAR(each[i].at("entropy").get<double>(), published["entropy"].get<double>(), 1e-4) << i;
+    EXPECT_EQ(each[i].at("length"), published["length"]) << i;
+    EXPECT_EQ(each[i].at("cut"), false) << i;
+    nll += each[i].at("nll").get<double>();
+    tokens += each[i].at("tokens").get<double>();
+    entropy += each[i].at("entropy").get<double>();
+  }
+  const json whole = parse_json_or_throw(most.out);
+  EXPECT_DOUBLE_EQ(whole["nll"].get<double>(), nll);
+  EXPECT_DOUBLE_EQ(whole["ppl"].get<double>(), std::exp(nll / tokens));
+  EXPECT_DOUBLE_EQ(whole["entropy"].get<double>(), entropy / static_cast<double>(each.size()));
+
+  const Outcome half = must("elf-eval genppl --input half.jsonl --scorer " + kScorer +
+                            " --max-tokens 10 --texts cut.jsonl --json");
+  EXPECT_THAT(half.err,
+              testing::Not(HasSubstr("texts are blank")));  // half of them are no more than the rest
+  each = json_lines(slurp(folder_ / "cut.jsonl"));
+  ASSERT_EQ(each.size(), set["kept"].size());
+  int64_t cut = 0;
+  for (size_t i = 0; i < each.size(); ++i) {
+    const int64_t length = set["samples"][i]["length"].get<int64_t>();
+    EXPECT_EQ(each[i].at("cut").get<bool>(), length > 10) << i;
+    EXPECT_EQ(each[i].at("length").get<int64_t>(), std::min<int64_t>(length, 10)) << i;
+    cut += length > 10;
+  }
+  EXPECT_EQ(parse_json_or_throw(half.out)["cut"].get<int64_t>(), cut);
 }
 
 // Field case 2: the record holds everything that the number depends on, and is the same bytes twice.
@@ -144,6 +198,35 @@ TEST_F(EvalModel, MauveStandsBesideIt) {
   EXPECT_NEAR(parse_json_or_throw(outcome.out)["mauve"]["score"].get<double>(), 1, 1e-6);
 }
 
+// Of samples that it makes itself; with bounds that nothing breaks, so that the line ends with the figures.
+TEST_F(EvalModel, RunAddsTheMauveThatGenPplFinds) {
+  spill(folder_ / "mixed.txt", slurp(folder_ / "t.txt") + slurp(folder_ / "twenty.txt"));
+  const Outcome outcome = tool(
+      "elf-eval run --model docs-run --num-samples 20 --reference mixed.txt --out likeness "
+      "--entropy-floor=-1 --rep4-limit 1 --scorer " +
+      kScorer);
+  if (outcome.code == 2 && outcome.err.find("built without faiss") != std::string::npos) GTEST_SKIP();
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::string name = outcome.out.substr(0, outcome.out.find(' '));
+  const json result = parse_json_or_throw(slurp(folder_ / "likeness" / (name + ".json")));
+  const json beside = record("elf-eval genppl --json --input likeness/" + name +
+                             "-seed0.jsonl --reference mixed.txt --scorer " + kScorer);
+  const double mauve = result["figures"].at("mauve").at("mean").get<double>();
+  EXPECT_NEAR(mauve, beside["mauve"]["score"].get<double>(), 1e-9);
+  EXPECT_GT(mauve, 0.1);  // two thirds of the reference are like the samples, one third is not
+  EXPECT_LT(mauve, 0.99);
+  char shown[64];
+  std::snprintf(shown, sizeof shown, "  mauve %.3f\n", mauve);
+  EXPECT_THAT(outcome.out, testing::EndsWith(shown));
+
+  const json& protocol = result["protocols"].at("mauve");
+  EXPECT_EQ(protocol["reference"], "mixed.txt");
+  EXPECT_EQ(protocol["reference_texts"], 60);
+  EXPECT_EQ(protocol["digest"], beside["inputs"].at(1)["digest"]);
+  for (const char* key : {"scaling", "variance", "starts", "seed"})
+    EXPECT_EQ(protocol.at(key), beside["mauve"].at(key)) << key;
+}
+
 TEST_F(EvalModel, Mistakes) {
   const auto refused = [](const std::string& command, const std::string& part) {
     const Outcome outcome = tool(command);
@@ -155,6 +238,8 @@ TEST_F(EvalModel, Mistakes) {
   refused("elf-eval genppl --input twenty.txt --scorer " + kScorer + " --max-tokens 2000",
           "expected 2 to 1024");
   refused("elf-eval genppl --input twenty.txt", "--scorer");
+  refused("elf-eval genppl --input twenty.txt --texts ./twenty.txt --scorer " + kScorer,
+          "is an input as well (twenty.txt)");
   refused("elf-eval run --model docs-run --out o", "--num-samples");
   refused("elf-eval run --model docs-run --num-samples 2 --data p.h5 --out o", "without inputs");
   refused("elf-eval run --model pairs-run --out o", "--data");
@@ -165,6 +250,7 @@ TEST_F(EvalModel, Mistakes) {
           "--setting steps: found '0'");
   refused("elf-eval run --model docs-run --num-samples 2 --seeds 1,1 --out o", "twice");
   refused("elf-eval run --model docs-run --num-samples 2 --reference twenty.txt --out o", "give --scorer");
+  refused("elf-eval run --model docs-run --num-samples 2 --ngram-order 2 --out o", "give --train FILE");
   refused("elf-eval run --model docs-run --num-samples 2 --metrics bleu --out o", "needs references");
   EXPECT_FALSE(fs::exists(folder_ / "o"));
 }

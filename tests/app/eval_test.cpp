@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "elf/app/tools.h"
 #include "elf/base/files.h"
@@ -129,6 +130,36 @@ TEST_F(EvalTest, Rouge) {
   const std::string jsonl = file("ref.jsonl", "{\"text\": \"the cat sat\\nthe dog ran\"}\n");
   EXPECT_DOUBLE_EQ(eval({"rouge", "--hyp", jsonl, "--ref", jsonl, "--json"}).object()["rougeLsum"]["recall"],
                    1.0);
+}
+
+TEST_F(EvalTest, RougeWritesTheScoresOfEachPair) {
+  const std::string texts = "the dog ran\nnothing at all\nthe cat sat\n";
+  const std::string hyp = file("hyp.txt", texts),
+                    ref = file("ref.txt", "the dog ran\nsome other words\nthe cat ran away\n");
+  const std::string sentences = (folder_ / "pairs.jsonl").string();
+  const json whole = eval({"rouge", "--hyp", hyp, "--ref", ref, "--sentences", sentences, "--json"}).object();
+  std::istringstream lines(read_file(sentences));
+  std::vector<json> pairs;
+  for (std::string line; std::getline(lines, line);) pairs.push_back(parse_json_or_throw(line));
+  ASSERT_EQ(pairs.size(), 3u);
+  for (size_t i = 0; i < pairs.size(); ++i) EXPECT_EQ(pairs[i].at("index"), i);
+  for (const char* type : {"rouge1", "rouge2", "rougeL", "rougeLsum"}) {
+    EXPECT_DOUBLE_EQ(pairs[0].at(type).at("fmeasure"), 1.0) << type;
+    EXPECT_DOUBLE_EQ(pairs[1].at(type).at("fmeasure"), 0.0) << type;
+    for (const char* figure : {"precision", "recall", "fmeasure"}) {
+      double sum = 0;
+      for (const json& pair : pairs) sum += pair.at(type).at(figure).get<double>();
+      EXPECT_NEAR(whole.at(type).at(figure).get<double>(), sum / 3, 1e-12) << type << " " << figure;
+    }
+  }
+  // "the cat" of three words and of four.
+  EXPECT_DOUBLE_EQ(pairs[2].at("rouge1").at("precision"), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(pairs[2].at("rouge1").at("recall"), 0.5);
+  EXPECT_DOUBLE_EQ(pairs[2].at("rouge2").at("fmeasure"), 0.4);
+  const Outcome over = eval({"rouge", "--hyp", hyp, "--ref", ref, "--sentences", hyp});
+  EXPECT_EQ(over.code, 2);
+  EXPECT_THAT(over.err, HasSubstr("is an input as well"));
+  EXPECT_EQ(read_file(hyp), texts);
 }
 
 TEST_F(EvalTest, RougeSaysHowNewlinesCountAndWarnsAboutOtherScripts) {

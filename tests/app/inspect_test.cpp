@@ -10,6 +10,7 @@
 #include "elf/data/latent_cache.h"
 #include "elf/model/latent_statistics.h"
 #include "elf/text/sentencepiece_tokenizer.h"
+#include "support/model_folders.h"
 
 namespace elf {
 namespace {
@@ -119,6 +120,53 @@ TEST_F(Inspect, TellsOfCachesOfLatents) {
   EXPECT_THAT(refused("elf-inspect s.json"), HasSubstr("'mean'"));
   test::spill(folder_ / "s.json", R"({"other": [1]})");
   EXPECT_THAT(refused("elf-inspect s.json"), HasSubstr("nothing that is known"));
+}
+
+// The first word is a file, whatever follows it: what is wrong is the option.
+TEST_F(Inspect, AMistypedOptionIsNamedBehindAFile) {
+  EXPECT_THAT(refused("elf-inspect l.h5 --verfy"),
+              AllOf(HasSubstr("unknown option '--verfy'"), HasSubstr("'--verify'")));
+  EXPECT_THAT(refused("elf-inspect l.h5 --show lots"), HasSubstr("--show"));
+}
+
+TEST_F(Inspect, EncodesByTheRowsOfATable) {
+  test::write_tiny_table(folder_ / "table");
+  const at::Tensor rows = read_safetensors(folder_ / "table/table.safetensors").at("weight");
+  const at::Tensor ids = at::tensor({7, 0, 519, 7, 3, 1}).to(at::kLong).view({2, 3});
+  const auto encode = [&](const TensorMap& inputs, const std::string& output) {
+    write_safetensors(folder_ / "in.safetensors", inputs);
+    return "elf-inspect encode --encoder table --inputs in.safetensors --output " + output;
+  };
+  done(encode({{"input_ids", ids}}, "out.safetensors"));
+  Metadata about;
+  const at::Tensor hidden =
+      read_safetensors(folder_ / "out.safetensors", about).at("last_hidden_state").clone();
+  ASSERT_EQ(hidden.sizes().vec(), (std::vector<int64_t>{2, 3, 32}));
+  for (int64_t b = 0; b < 2; ++b) {
+    for (int64_t i = 0; i < 3; ++i)
+      EXPECT_TRUE(at::equal(hidden[b][i], rows[ids[b][i].item<int64_t>()])) << b << " " << i;
+  }
+  EXPECT_EQ(about.at("model"), "table");
+  EXPECT_EQ(about.at("weights_hash"), digest_of_file(folder_ / "table/table.safetensors"));
+  // Neither the type of the ids nor a mask changes a row.
+  done(
+      encode({{"input_ids", ids.to(at::kInt)}, {"mask", at::zeros({2, 3}, at::kLong)}}, "again.safetensors"));
+  EXPECT_TRUE(at::equal(read_safetensors(folder_ / "again.safetensors").at("last_hidden_state"), hidden));
+
+  done(encode({{"input_ids", at::empty({0, 3}, at::kLong)}}, "none.safetensors"));
+  EXPECT_EQ(read_safetensors(folder_ / "none.safetensors").at("last_hidden_state").sizes().vec(),
+            (std::vector<int64_t>{0, 3, 32}));
+
+  for (const int64_t outside : {520, -1})
+    EXPECT_THAT(refused(encode({{"input_ids", at::full({1, 3}, outside, at::kLong)}}, "bad.safetensors")),
+                HasSubstr("input_ids: an id is outside the 520 rows of table"));
+  EXPECT_THAT(refused(encode({{"input_ids", ids.to(at::kFloat)}}, "bad.safetensors")),
+              HasSubstr("input_ids is Float, expected int64"));
+  EXPECT_THAT(refused(encode({{"input_ids", ids.view({6})}}, "bad.safetensors")),
+              HasSubstr("tensor 'input_ids' has shape [6], expected 2 dimensions"));
+  EXPECT_THAT(refused(encode({{"input_ids", ids}, {"mask", at::ones({2, 2}, at::kLong)}}, "bad.safetensors")),
+              HasSubstr("mask has shape [2, 2], expected [B, L] or [B, L, L]"));
+  EXPECT_FALSE(fs::exists(folder_ / "bad.safetensors"));
 }
 
 TEST_F(Inspect, TellsOfScorers) {

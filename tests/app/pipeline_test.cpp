@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "elf/base/json.h"
+#include "elf/data/dataset.h"
+#include "elf/metrics/bleu.h"
 #include "elf/tensor/safetensors.h"
 #include "support/tool_test.h"
 
@@ -67,6 +69,16 @@ class Pipeline : public test::ToolTest {
            "optimizer: {kind: adamw, lr: 3e-3, warmup_steps: 5, schedule: linear, ema_decay: 0.9}\n"
            "train: {global_batch_size: 16, steps: 40, log_every: 5, valid_every: 10, save_every: 20}\n"
            "sampling: {steps: 4}\n";
+  }
+
+  // The samples among the lines that elf-train says.
+  static std::vector<std::string> samples_in(const std::string& said) {
+    std::vector<std::string> samples;
+    std::istringstream lines(said);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("  | ")) samples.push_back(line.substr(4));
+    }
+    return samples;
   }
 };
 
@@ -152,6 +164,44 @@ TEST_F(Pipeline, OneOutputAnInput) {
         << line;
   }
   EXPECT_EQ(count, 4);
+}
+
+// A first run tells what will be drawn; a second one has two of these three texts as its targets.
+TEST_F(Pipeline, SamplesOfPairsAreScoredAgainstTheirTargets) {
+  const std::string train =
+      "elf-train --config pairs.yaml --set train.steps=2 --set train.sample_every=2 --set "
+      "train.sample_count=3 --set sampling.batch_size=2 --set train.valid_every=0 --set train.save_every=0 ";
+  const std::vector<std::string> texts = samples_in(must(train + "--out drawn").err);
+  ASSERT_EQ(texts.size(), 3u);
+  const std::vector<std::string> targets = {texts[0], "something else", texts[2]};
+  const Dataset pairs = Dataset::open(folder_ / "pairs.h5");
+  DatasetWriter writer(folder_ / "drawn.h5", pairs.info());
+  for (int64_t row = 0; row < 3; ++row) {
+    const std::vector<int32_t> ids = pairs.tokens(row);
+    const auto target = ids.begin() + pairs.cond_length(row);
+    writer.add_pair(std::vector<int32_t>(ids.begin(), target), std::vector<int32_t>(target, ids.end()),
+                    pairs.source_text(row), targets[static_cast<size_t>(row)]);
+  }
+  writer.finish();
+  EXPECT_EQ(samples_in(must(train + "--set data.valid=drawn.h5 --out scored").err), texts);
+  int scored = 0;
+  for (const json& line : metrics("scored")) {
+    if (!line.contains("sample_exact")) continue;
+    ++scored;
+    EXPECT_DOUBLE_EQ(line.at("sample_exact").get<double>(), 2.0 / 3.0);
+    EXPECT_DOUBLE_EQ(line.at("sample_bleu").get<double>(),
+                     corpus_bleu(texts, {ReferenceStream(targets.begin(), targets.end())}).score);
+  }
+  EXPECT_EQ(scored, 1);
+}
+
+TEST_F(Pipeline, SamplesOfPairsNeedHeldOutInputs) {
+  const std::string valid = ", valid: pairs.h5";
+  std::string text = slurp(folder_ / "pairs.yaml");
+  ASSERT_NE(text.find(valid), std::string::npos);
+  spill(folder_ / "no-valid.yaml", text.erase(text.find(valid), valid.size()));
+  expect_refusal("elf-train --config no-valid.yaml --set train.sample_every=2 --out no-valid",
+                 {"train.sample_every is 2", "data.valid is not set"}, "no-valid");
 }
 
 TEST_F(Pipeline, ScoresReadSamples) {

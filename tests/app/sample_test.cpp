@@ -295,6 +295,16 @@ TEST_F(Sampling, TheChoiceAmongCandidatesIsInTheRecord) {
   for (size_t i = 0; i < 5; ++i) EXPECT_EQ(one[i].at("text"), all[3 * i].at("text"));
 }
 
+TEST_F(Sampling, WatchDrawsEveryStepAndChangesNoText) {
+  const std::string command = "elf-sample --model docs --num-samples 2 --steps 3 --seed 5 --output ";
+  const std::string screen =
+      must("script -qec '" + command + "watched.txt --watch --watch-delay 0' /dev/null").out;
+  for (const char* line : {"step   1/3 ", "step   2/3 ", "step   3/3 "}) EXPECT_THAT(screen, HasSubstr(line));
+  EXPECT_THAT(screen, HasSubstr("\033[3A")) << "drawn in place";
+  must(command + "unwatched.txt");
+  EXPECT_EQ(slurp(folder_ / "watched.txt"), slurp(folder_ / "unwatched.txt"));
+}
+
 TEST_F(Sampling, TrajectoriesEndInTheSamples) {
   must("elf-sample --model docs --num-samples 3 --batch-size 2 --trajectory steps.jsonl --output t.jsonl");
   const std::vector<json> steps = json_lines(slurp(folder_ / "steps.jsonl")),

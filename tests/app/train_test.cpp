@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using test::Outcome;
 using test::slurp;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -65,6 +66,30 @@ TEST_F(LongRun, VerifyResumeFindsWhatIsForgotten) {
     EXPECT_FALSE(verdict.at("equal"));
     EXPECT_THAT(verdict.at("different").dump(), HasSubstr(std::string(piece) + "/"));
   }
+}
+
+TEST_F(LongRun, VerifyResumeNamesWhatDiffers) {
+  const Outcome outcome =
+      tool("ELF_FAULTS=forget_ema@10 elf-train --config run.yaml --verify-resume 20 --out checked");
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("unequal: "), HasSubstr("\n  ema/")));
+}
+
+// Whether the stop comes before the length is known or after it.
+TEST_F(LongRun, MinutesBecomeStepsOnce) {
+  const std::string run =
+      "elf-train --config run.yaml --set train.steps=0 --set train.minutes=0.04 --out timed";
+  EXPECT_THAT(tool(run + " --stop-after 12").code, ::testing::AnyOf(85, 0));
+  must(run);
+  const json state =
+      parse_json_or_throw(slurp(folder_ / "timed/checkpoints" / latest("timed") / "state.json"));
+  EXPECT_EQ(state.at("step"), state.at("total_steps"));
+  EXPECT_GT(state.at("step"), 7);  // what is timed: five to warm up, two at least
+  const std::string log = slurp(folder_ / "timed/log.txt");
+  const size_t first = log.find("a step takes ");
+  EXPECT_NE(first, std::string::npos) << log;
+  EXPECT_EQ(log.find("a step takes ", first + 1), std::string::npos) << log;
+  EXPECT_EQ(logged_steps("timed"), up_to(state.at("step")));
 }
 
 TEST_F(LongRun, MetricsHaveEachStepOnce) {

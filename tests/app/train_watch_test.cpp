@@ -11,6 +11,7 @@ namespace {
 
 using nlohmann::json;
 using test::Outcome;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -120,6 +121,27 @@ TEST_F(WatchedRun, MemoryIsAsEstimated) {
     const double measured = last_metrics("large").at("peak_memory_mib").get<double>() / 1024;
     EXPECT_NEAR(plan.at("memory_gib").get<double>(), measured, 0.15 * measured) << more;
   }
+}
+
+// What --dry-run prints is a configuration, of the very same run.
+TEST_F(WatchedRun, DryRunPrintsAConfiguration) {
+  const std::string plan = must("elf-train --config run.yaml --dry-run --out planned").out;
+  EXPECT_THAT(plan, AllOf(HasSubstr("\n# parameters   "), HasSubstr("\n# steps        20 ("),
+                          HasSubstr("\n# memory       "), Not(HasSubstr("# missing"))));
+  test::spill(folder_ / "printed.yaml", plan);
+  EXPECT_EQ(must("elf-train --config printed.yaml --dry-run").out, plan);
+  EXPECT_THAT(must("elf-train --config run.yaml --dry-run --set train.steps=0 --set train.minutes=3").out,
+              HasSubstr("\n# steps        as many as fit in train.minutes\n"));
+  EXPECT_THAT(
+      must("elf-train --config run.yaml --dry-run --set data.train=gone.h5 --set data.max_length=8").out,
+      HasSubstr("\n# missing      "));
+}
+
+TEST_F(WatchedRun, EveryKeyIsExplained) {
+  const std::string keys = must("elf-train --help-config").out;
+  const json plan = parse_json_or_throw(must("elf-train --config run.yaml --dry-run --json").out);
+  for (const auto& [key, value] : plan.at("config").items())
+    EXPECT_THAT(keys, HasSubstr(key.substr(key.find('.') + 1))) << key;
 }
 
 TEST_F(WatchedRun, DryRunNamesWhatIsMissing) {

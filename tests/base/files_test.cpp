@@ -181,6 +181,14 @@ TEST_F(Files, AFolderThatLostItsNameIsNamed) {
   EXPECT_EQ(read_file(folder_ / aside / "file"), "old");
 }
 
+TEST_F(Files, WhatAFolderReplacedIsKnownByItsName) {
+  make_over(folder_ / "f", "new");
+  for (const char* name : {".f.17.old"}) EXPECT_TRUE(is_replaced_folder(folder_ / name)) << name;
+  for (const char* name : {".f.mine.old", ".f..old", ".f.old", "..17.old", ".17.old", ".old", "..old", "f",
+                           "f.17.old", ".g.17.old", ".f.17.tmp"})
+    EXPECT_FALSE(is_replaced_folder(folder_ / name)) << name;
+}
+
 TEST_F(Files, AFolderHoldsOnlyTheseNames) {
   EXPECT_FALSE(holds_only(folder_ / "absent", {"a"}));
   fs::create_directories(folder_ / "f" / "inner");

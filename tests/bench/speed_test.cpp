@@ -4,6 +4,8 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
+#include <cstdio>
+#include <sstream>
 #include <thread>
 
 #include "elf/base/json.h"
@@ -95,6 +97,75 @@ TEST_F(SpeedCommand, SampleCountsBothHalvesOfGuidance) {
   const double guided = report("sample --sampling-steps 3 --condition 4 --cfg 2").at("model_gflop");
   EXPECT_GT(guided, 1.4 * plain);  // six forwards and a decoding instead of three and one
   EXPECT_LT(guided, 2 * plain);
+}
+
+// The figures of time differ from one run to the next; what they are of, and how they hang together, does not.
+TEST_F(SpeedCommand, PrintsForPeopleWhatScriptsRead) {
+  struct Case {
+    std::string what, more;
+    double tokens;  // of a round
+  };
+  for (const Case& c :
+       {Case{"train", "", 4 * 16}, Case{"sample", " --sampling-steps 3 --condition 4", 4 * 12}}) {
+    SCOPED_TRACE(c.what);
+    const std::string command =
+        c.what + c.more + " --batch 4 --latent 8 --vocab 50 --steps 1 --threads 1 --device cpu";
+    const Outcome plain = speed(command), machine = speed(command + " --json");
+    ASSERT_EQ(plain.code, 0) << plain.err;
+    ASSERT_EQ(machine.code, 0) << machine.err;
+    const json j = parse_json_or_throw(machine.out);
+    std::vector<std::string> lines;
+    std::istringstream in(plain.out);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    const size_t phases = j.at("phases_median").size();
+    EXPECT_GT(phases, 0u);
+    ASSERT_EQ(lines.size(), phases + 4) << plain.out;
+
+    EXPECT_EQ(lines[0], c.what + " nano, batch 4 x 16, cpu, 1 threads");
+    double seconds = 0, rate = 0;
+    int rounds = 0;
+    ASSERT_EQ(std::sscanf(lines[1].c_str(), "  %lf s a round (median of %d), %lf tokens/s", &seconds, &rounds,
+                          &rate),
+              3)
+        << lines[1];
+    EXPECT_EQ(rounds, 1);
+    EXPECT_NEAR(c.tokens / rate, seconds, 1e-4 + 1e-3 * seconds);  // seconds are printed to 1e-4
+    size_t next = 2;
+    for (const auto& [name, ignored] : j.at("phases_median").items()) {
+      std::istringstream line(lines[next++]);
+      std::string phase, unit;
+      double took = -1;
+      line >> phase >> took >> unit;
+      EXPECT_EQ(phase, name);
+      EXPECT_EQ(unit, "s");
+      EXPECT_GE(took, 0) << name;
+      EXPECT_LE(took, seconds * 1.001 + 1e-4) << name;
+    }
+    double work = 0, machine_rate = 0, share = 0, share_of_whole = 0, memory = 0;
+    ASSERT_EQ(
+        std::sscanf(lines[next].c_str(), "  %lf GFLOP by the mathematics; matrix products run at %lf GFLOP/s",
+                    &work, &machine_rate),
+        2)
+        << lines[next];
+    EXPECT_DOUBLE_EQ(work, j.at("model_gflop").get<double>());
+    EXPECT_GT(machine_rate, 0);
+    ASSERT_EQ(std::sscanf(lines[next + 1].c_str(),
+                          "  utilisation %lf %% (of the whole round %lf %%), peak memory %lf MiB", &share,
+                          &share_of_whole, &memory),
+              3)
+        << lines[next + 1];
+    EXPECT_GT(share, 0);
+    EXPECT_GE(share, share_of_whole);
+    EXPECT_GT(memory, 1);
+  }
+}
+
+TEST_F(SpeedCommand, SamplingIsForOneProcess) {
+  const Outcome outcome = test::run(
+      folder_.path(),
+      "RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 elf-bench speed sample");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, testing::HasSubstr("elf-bench speed sample is for one process; 2 were started"));
 }
 
 TEST_F(SpeedCommand, RefusesAConditionThatLeavesNothing) {

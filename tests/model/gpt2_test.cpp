@@ -92,11 +92,13 @@ TEST(Gpt2, SaysWhatIsWrong) {
   TensorMap tensors = read_safetensors(kFolder / "model.safetensors");
   tensors.erase("transformer.ln_f.bias");
   tensors["transformer.wpe.weight"] = at::zeros({3, 12});
+  tensors["transformer.ln_f.weight"] = at::ones({12}, at::kLong);
   write_safetensors(folder / "model.safetensors", tensors);
   fs::copy_file(kFolder / "config.json", folder / "config.json");
   const std::string message = test::usage_message(load);
   EXPECT_THAT(message, HasSubstr("ln_f.bias: missing, expected [12]"));
   EXPECT_THAT(message, HasSubstr("transformer.wpe.weight: found [3, 12], expected [40, 12]"));
+  EXPECT_THAT(message, HasSubstr("transformer.ln_f.weight: found dtype Long, expected a floating one"));
   const Gpt2 model = Gpt2::load(kFolder, at::kCPU);
   EXPECT_THAT(test::usage_message([&] {
                 model.forward(at::zeros({1, 41}, at::kLong));
@@ -106,6 +108,52 @@ TEST(Gpt2, SaysWhatIsWrong) {
                 model.forward(at::full({1, 2}, 53, at::kLong));
               }),
               HasSubstr("id 53 is outside its vocabulary of 53"));
+}
+
+TEST(Gpt2, TensorsOfNoPartAreTold) {
+  const test::TemporaryFolder folder;
+  fs::copy_file(kFolder / "config.json", folder / "config.json");
+  TensorMap tensors = read_safetensors(kFolder / "model.safetensors");
+  tensors["transformer.extra.weight"] = at::zeros({2});
+  tensors["transformer.h.0.attn.masked_bias"] = at::zeros({1});  // a constant that some files hold
+  write_safetensors(folder / "model.safetensors", tensors);
+  testing::internal::CaptureStderr();
+  const Gpt2 model = Gpt2::load(folder.path(), at::kCPU);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::AllOf(HasSubstr("no part of a GPT-2 uses: transformer.extra.weight\n"),
+                             testing::Not(HasSubstr("masked_bias"))));
+  EXPECT_EQ(model.stored().count("transformer.extra.weight"), 0u);
+}
+
+TEST(Gpt2, RefusesOtherConfigurations) {
+  const test::TemporaryFolder folder;
+  const nlohmann::json good = test::golden_json("eval/gpt2_small_vocab/config.json");
+  const auto message = [&](const std::string& key, const nlohmann::json& value) {
+    nlohmann::json config = good;
+    config[key] = value;
+    const std::string file = folder.write("config.json", config.dump());
+    return test::usage_message([&] { read_gpt2_config(file); });
+  };
+  struct Wrong {
+    const char* key;
+    nlohmann::json value;
+    const char* expected;
+  };
+  const Wrong cases[] = {
+      {"model_type", "bert", "model_type 'bert' is no GPT-2"},
+      {"n_positions", nullptr, "key 'n_positions' is missing"},
+      {"vocab_size", "53", "vocab_size: found \"53\", expected an integer from 1 to 16777216"},
+      {"n_embd", 0, "n_embd: found 0, expected an integer from 1"},
+      {"n_inner", 1 << 25, "n_inner: found 33554432, expected an integer from 1 to 16777216"},
+      {"n_layer", 10001, "n_layer: found 10001, expected at most 10000"},
+      {"n_head", 5, "n_embd 12 is no multiple of n_head 5"},
+      {"activation_function", "relu", "activation_function 'relu' is not supported"},
+      {"tie_word_embeddings", false, "tie_word_embeddings: found false, expected true"},
+      {"layer_norm_epsilon", "small", "a key has the wrong type"},
+      {"scale_attn_weights", 1, "a key has the wrong type"}};
+  for (const Wrong& wrong : cases)
+    EXPECT_THAT(message(wrong.key, wrong.value), HasSubstr(wrong.expected)) << wrong.key;
+  EXPECT_EQ(read_gpt2_config(folder.write("config.json", good.dump())).inner, 48);  // n_inner: null
 }
 
 }  // namespace

@@ -146,6 +146,63 @@ TEST_F(ModelDir, PartsMustFitEachOther) {
   EXPECT_THAT(usage_message([&] { write("m2"); }), AllOf(HasSubstr("31"), HasSubstr("32")));
 }
 
+TEST_F(ModelDir, ATokenizerLargerThanTheNetworkIsRefused) {
+  model_.config.model.vocab_size = 519;
+  ElfNet net(model_.config.model, at::kCPU);
+  net.initialise(7);
+  model_.ema.clear();
+  model_.raw.clear();
+  for (const auto& [name, tensor] : net.state()) model_.raw[name] = tensor.clone();
+  EXPECT_THAT(usage_message([&] { write("m"); }),
+              HasSubstr("spiece.model: has 520 ids, but the network's vocab_size is 519"));
+}
+
+TEST_F(ModelDir, ADecoderMustBeOfTheModelsSizes) {
+  const fs::path written = write("decoder");
+  const Model decoder = load_model(written, at::kCPU);
+  RunConfig config = model_.config;
+  config.latents.decoder = written.string();
+  expect_equal(load_decoder(config, *decoder.codec, at::kCPU).network->state(), model_.ema);
+  const ModelConfig good = config.model;
+  const auto refusal = [&] { return usage_message([&] { load_decoder(config, *decoder.codec, at::kCPU); }); };
+  const std::string theirs =
+      cat("reads ", good.max_length, " latents of width 32 for 520 tokens, but the model has ");
+  config.model.max_length = good.max_length + 1;
+  EXPECT_THAT(refusal(), HasSubstr(cat(theirs, good.max_length + 1, ", 32 and 520")));
+  config.model = good;
+  config.model.latent_dim = 31;
+  EXPECT_THAT(refusal(), HasSubstr(cat(theirs, good.max_length, ", 31 and 520")));
+  config.model = good;
+  config.model.vocab_size = 521;
+  EXPECT_THAT(refusal(), HasSubstr(cat(theirs, good.max_length, ", 32 and 521")));
+}
+
+TEST_F(ModelDir, WrongPathsAreToldWithWhatToDo) {
+  for (const char* name : {"bare", "unsaved/checkpoints", "run/checkpoints/step-1", "half/checkpoints/step-1",
+                           "lost/checkpoints/step-1", "runs/first", "runs/other", "empty"})
+    fs::create_directories(folder_ / name);
+  for (const std::string name : {"bare", "unsaved", "run", "half", "runs/first"})
+    folder_.write(name + "/config.yaml", "");
+  for (const std::string name : {"half", "lost"})
+    folder_.write(name + "/checkpoints/step-1/state.json", "{}");
+  write_manifest(folder_ / "lost/checkpoints/step-1", {"state.json"});
+  folder_.write("file", "");
+  const std::pair<const char*, const char*> cases[] = {
+      {"gone", "gone: no such run, checkpoint or model directory"},
+      {"file", "file: is a file; give a run folder, a checkpoint folder or a model directory"},
+      {"bare", "bare: holds config.yaml but neither checkpoints/ nor model.json"},
+      {"unsaved", "unsaved: the run has no checkpoints/latest; it has saved nothing yet"},
+      {"run", "run: the run has no checkpoints/latest; name one of its checkpoints: step-1"},
+      {"half/checkpoints/step-1", "step-1: the checkpoint cannot be used: has no manifest.json"},
+      {"lost/checkpoints/step-1", "step-1: the run's config.yaml is not in "},
+      {"runs", "runs: is no run, checkpoint or model directory (no config.yaml); it holds these: first"},
+      {"empty", "empty: is no run, checkpoint or model directory (no config.yaml)"}};
+  for (const auto& [name, expected] : cases) {
+    const fs::path path = folder_ / name;
+    EXPECT_THAT(usage_message([&] { read_stored_model(path); }), HasSubstr(expected)) << path;
+  }
+}
+
 // The network's answers with weights of a stored precision against those of float32.
 TEST_F(ModelDir, StoredPrecisionsAgree) {
   model_.config.latents.path = model_.config.data.tokenizer = "";

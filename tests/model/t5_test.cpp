@@ -262,6 +262,25 @@ TEST_F(T5Folder, RefusesOtherModels) {
   EXPECT_THAT(with("model_type", "bert"), HasSubstr("'bert' is no T5"));
   EXPECT_THAT(with("feed_forward_proj", "gated-silu"), HasSubstr("gated-silu"));
   EXPECT_THAT(with("d_model", "16"), HasSubstr("d_model: found \"16\""));
+  EXPECT_THAT(with("num_layers", 10001),
+              HasSubstr("num_layers 10001, num_decoder_layers 1: expected at most 10000"));
+  EXPECT_THAT(with("num_decoder_layers", 10001),
+              HasSubstr("num_layers 2, num_decoder_layers 10001: expected at most 10000"));
+  for (const int64_t buckets : {2, 30}) {
+    EXPECT_THAT(with("relative_attention_num_buckets", buckets),
+                HasSubstr(cat("relative_attention_num_buckets ", buckets,
+                              " with relative_attention_max_distance 128: expected a multiple of 4")));
+  }
+  EXPECT_THAT(with("relative_attention_max_distance", 16),
+              HasSubstr("relative_attention_num_buckets 32 with relative_attention_max_distance 16"));
+  EXPECT_THAT(with("layer_norm_epsilon", "small"), HasSubstr("a key has the wrong type"));
+  EXPECT_THAT(with("tie_word_embeddings", 1), HasSubstr("a key has the wrong type"));
+}
+
+TEST(T5, UnknownPresetsAreToldWithTheKnownOnes) {
+  EXPECT_THAT(
+      message_of([] { t5_preset("t5-huge"); }),
+      HasSubstr("preset 't5-huge' is not known; expected one of t5-nano, t5-tiny, t5-mini, t5-small"));
 }
 
 TEST_F(T5Folder, SavedModelIsTheSame) {

@@ -48,6 +48,15 @@ INSTANTIATE_TEST_SUITE_P(Golden, TorchFileCase,
                                            "attributes", "namespace", "bad_object"),
                          [](const auto& info) { return std::string(info.param); });
 
+// The limit is that of a pickle: in the older format the tensors' bytes lie behind it in the same stream.
+TEST(TorchFile, AnOlderFileMayBeLargerThanAPickle) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.write("large.pt", read_file(golden("torch/legacy.pt")));
+  std::filesystem::resize_file(path, uintmax_t{257} << 20);
+  expect_equal(all_tensors(TorchFile::read(path).root()),
+               read_safetensors(golden("torch/legacy.safetensors")));
+}
+
 TEST(TorchFile, ScalarsOfANestedCheckpoint) {
   const TorchFile file = TorchFile::read(golden("torch/nested.pt"));
   EXPECT_EQ(file.root().find("step")->integer, int64_t{1} << 40);
@@ -229,6 +238,22 @@ TEST(TorchFile, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(file.root().find("step")->integer, int64_t{1} << 40);
   EXPECT_EQ(file.root().find("epoch")->integer, 3);
   EXPECT_TRUE(file.skipped().empty());
+}
+
+TEST(TorchFile, EveryDtypeIsWrittenAndReadBack) {
+  const test::TemporaryFolder folder;
+  TensorMap tensors;
+  for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kLong, at::kInt,
+                                    at::kShort, at::kChar, at::kByte, at::kBool})
+    tensors[at::toString(type)] = at::arange(6).to(type).view({2, 3});
+  write_torch_file(folder / "x.pt", TorchItem::of("", tensors).entries);
+  const TorchFile file = TorchFile::read(folder / "x.pt");
+  expect_equal(tensors_of(file.root(), "x.pt"), tensors);
+  EXPECT_TRUE(file.skipped().empty());
+  const at::Tensor complex = at::zeros({2}, at::kComplexFloat);
+  EXPECT_THAT(usage_message([&] { write_torch_file(folder / "complex.pt", {TorchItem::of("c", complex)}); }),
+              HasSubstr("tensors of dtype ComplexFloat cannot be stored"));
+  EXPECT_FALSE(fs::exists(folder / "complex.pt"));
 }
 
 }  // namespace

@@ -64,7 +64,6 @@ class LatentCacheWriter {
   LatentCacheWriter(const std::filesystem::path& path, const LatentCacheInfo& info);
   ~LatentCacheWriter();
 
-  bool contains(uint64_t key) const;
   // latents [L, D] f32; nothing happens when the key is there already. Throws Error (numerical) for latents
   // that are not finite.
   void add(uint64_t key, const at::Tensor& latents);

@@ -85,7 +85,7 @@ struct TorchItem {
 };
 
 // A dictionary of these entries as torch.load reads it (also with weights_only=True), by AtomicFile. Throws
-// Error (environment).
+// Error (environment; usage: a tensor of a dtype that such files are not written with here).
 void write_torch_file(const std::filesystem::path& path, const std::vector<TorchItem>& entries);
 
 }  // namespace elf
