@@ -1,4 +1,5 @@
-// The precompiled header of everything that does not see torch. Sources still include what they use.
+// The precompiled header of elf_core and elf_app_core (and in that of their tests). Sources still include what
+// they use.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The precompiled header of everything that sees torch. Sources still include what they use.
+// The precompiled header of elf and elf_eval (and in that of their tests). Sources still include what they use.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -1,4 +1,4 @@
-// JSON that others wrote.
+// JSON from text: our own, or to a limited depth what others wrote.
 #pragma once
 
 #include <cstdint>
