@@ -16,7 +16,7 @@ struct Walk {
   const CLI::App* command;
   std::string path;                  // "elf-prepare corpus"
   std::string unknown_option;        // the first option that neither it nor those above it have
-  std::vector<std::string> leading;  // words before any option that can be nothing but a subcommand's name
+  std::vector<std::string> leading;  // words that can be nothing but a subcommand's name
 };
 
 // An argument that can only be an option: "-5" and "-" are values.
@@ -44,19 +44,31 @@ bool takes_words(const CLI::App& command) {
                              [](const CLI::Option* option) { return option->get_positional(); });
 }
 
+// How many of the words behind `argument`, an option, are its values: of an unknown one, one.
+int values_of(const CLI::App& command, const std::string& argument) {
+  if (argument.find('=') != std::string::npos) return 0;
+  for (const CLI::App* each = &command; each; each = each->get_parent()) {
+    if (const CLI::Option* option = each->get_option_no_throw(argument))
+      return option->get_items_expected_max();
+  }
+  return 1;
+}
+
 Walk walk(const CLI::App& app, const std::vector<std::string>& arguments) {
   Walk found{&app, app.get_name(), "", {}};
-  bool options_begun = false;
+  int values = 0;  // so many words yet belong to an option
   for (const std::string& argument : arguments) {
     if (argument == "--") break;
     if (is_option(argument)) {
-      options_begun = true;
       const std::string name = argument.substr(0, argument.find('='));
       if (found.unknown_option.empty() && !knows(*found.command, name)) found.unknown_option = name;
+      values = values_of(*found.command, argument);
+    } else if (values > 0) {
+      --values;
     } else if (const CLI::App* inner = find_command(*found.command, argument)) {
       found.command = inner;
       found.path += " " + argument;
-    } else if (!options_begun && !takes_words(*found.command)) {
+    } else if (!takes_words(*found.command)) {
       found.leading.push_back(argument);
     }
   }
@@ -79,6 +91,7 @@ std::vector<std::string> command_names(const CLI::App& command) {
   return names;
 }
 
+// "" where none is near.
 std::string nearest(const std::string& wanted, const std::vector<std::string>& names) {
   const std::u32string typed(wanted.begin(), wanted.end());
   std::string best;
@@ -91,7 +104,7 @@ std::string nearest(const std::string& wanted, const std::vector<std::string>& n
       least = distance;
     }
   }
-  return best;
+  return least <= static_cast<int64_t>(std::max<size_t>(2, typed.size() / 3)) ? best : "";
 }
 
 std::string unknown(const char* what, const std::string& given, const std::vector<std::string>& names) {
@@ -103,6 +116,9 @@ std::string unknown(const char* what, const std::string& given, const std::vecto
 std::string message(const CLI::App& app, const CLI::ParseError& error, const Walk& place) {
   const std::vector<std::string> commands = command_names(*place.command);
   if (!commands.empty() && !place.leading.empty()) return unknown("command", place.leading[0], commands);
+  if (!place.unknown_option.empty() && knows(*place.command, place.unknown_option))
+    return cat("option '", place.unknown_option, "' belongs behind the command: ", place.path, " ",
+               place.unknown_option);
   if (!place.unknown_option.empty())
     return unknown("option", place.unknown_option, option_names(*place.command));
   if (!commands.empty() && dynamic_cast<const CLI::RequiredError*>(&error)) {

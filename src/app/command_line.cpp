@@ -1,9 +1,11 @@
 #include "command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
+#include <type_traits>
 
 #include "cli_errors.h"
 #include "elf/base/error.h"
@@ -20,6 +22,41 @@ CLI::Validator number(const char* name, const char* expected, bool (*good)(doubl
         return fine ? std::string() : cat("expected ", expected, ", found '", text, "'");
       },
       name);
+}
+
+// What a value of T is written as: CLI11 alone takes 010 for eight, 0x10 for sixteen, -1 for the largest uint64_t.
+template <typename T>
+std::string expected_number(const std::string& text) {
+  T value{};
+  const bool plus = text.starts_with('+');
+  const char *begin = text.data() + (plus ? 1 : 0), *end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  if (error == std::errc::result_out_of_range) return cat("found ", text, ", which is too large");
+  if constexpr (std::is_integral_v<T>) {
+    const size_t sign = text.starts_with('-') || plus ? 1 : 0;
+    const bool leading_zero = text.size() > sign + 1 && text[sign] == '0';
+    if (error == std::errc() && stop == end && !leading_zero) return "";
+    return cat("expected ", std::is_signed_v<T> ? "an integer" : "an integer from 0 on", ", found '", text,
+               "'");
+  } else {
+    return error == std::errc() && stop == end ? "" : cat("expected a number, found '", text, "'");
+  }
+}
+
+template <typename T>
+struct Number {
+  using type = T;
+};
+template <typename T>
+struct Number<std::optional<T>> : Number<T> {};
+template <typename T>
+struct Number<std::vector<T>> : Number<T> {};
+
+// Of an option that is bound to a number, to one that may be missing or to a list.
+template <typename T>
+void check_number(CLI::Option& option) {
+  using One = typename Number<T>::type;
+  if constexpr (std::is_arithmetic_v<One>) option.check(CLI::Validator(expected_number<One>, ""));
 }
 
 }  // namespace
@@ -123,7 +160,9 @@ Option* Command::keep(CLI::Option* option) {
 
 template <typename T>
 Option* Command::add_option(const std::string& name, T& variable, const std::string& description) {
-  return keep(app_->add_option(name, variable, description));
+  CLI::Option* option = app_->add_option(name, variable, description);
+  check_number<T>(*option);
+  return keep(option);
 }
 
 Option* Command::add_option_function(const std::string& name,
@@ -157,7 +196,9 @@ std::optional<int> Command::parse(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help, --version
       const int code = app_->exit(error);
-      return std::cout.flush() ? code : 1;
+      if (std::cout.flush()) return code;
+      std::cerr << "error: standard output: writing failed; is the disk full?\n";
+      return 1;
     }
     const UsageProblem problem = usage_problem(*app_, error, {argv + 1, argv + argc});
     std::cerr << "error: " << problem.message << "\nTry: " << problem.command << " --help\n";

@@ -57,6 +57,11 @@ void add_parts(Command& command, Parts& parts) {
   command.add_option("--out", parts.out, "Directory or file to write")->required();
 }
 
+// The folder that is replaced holds nothing that is read.
+void refuse_inputs_as_output(const Parts& parts, const std::string& origin) {
+  refuse_overwriting(parts.out, {origin, parts.tokenizer, parts.encoder, parts.table});
+}
+
 void choose_weights(StoredModel& model, const std::string& which, const std::string& origin) {
   if (which != "both" && (which == "ema" ? model.ema : model.raw).empty())
     usage_error("--weights ", which, ": ", origin, " holds no such weights");
@@ -156,6 +161,7 @@ void drop_missing(RunConfig& config) {
 
 void run_import(const ImportOptions& options) {
   const std::string origin = options.file;
+  refuse_inputs_as_output(options.parts, origin);
   PublishedWeights read = read_published_weights(options.file);
   if (!read.skipped.empty()) log_warning(cat(origin, ": left out, not run: ", read.skipped));
   StoredModel model;
@@ -190,6 +196,7 @@ void refuse_variants(const RunConfig& config, const std::string& origin) {
 }
 
 void run_export(const ExportOptions& options) {
+  refuse_inputs_as_output(options.parts, options.model);
   StoredModel model = read_stored_model(options.model);
   choose_weights(model, options.parts.weights, options.model);
   if (options.to == "elf-pytorch") {
@@ -200,7 +207,6 @@ void run_export(const ExportOptions& options) {
     for (const TensorMap* each : {&model.raw, &model.ema}) {
       if (!each->empty()) require_weights(model.config.model, *each, options.model);
     }
-    refuse_overwriting(options.parts.out, {options.model});
     write_published_weights(options.parts.out, weights);
     std::cout << options.parts.out << ": " << parameter_count(model.config.model) << " parameters, step "
               << std::max<int64_t>(0, model.step) << "\n";

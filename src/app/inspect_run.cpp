@@ -61,7 +61,7 @@ at::Tensor as_float(const at::Tensor& tensor, at::Device device) {
 }
 
 void write_outputs(const RunOptions& options, const TensorMap& outputs, const std::string& digest) {
-  refuse_overwriting(options.output, {options.inputs});
+  refuse_overwriting(options.output, {options.inputs, options.model});
   write_safetensors(options.output, outputs,
                     {{"model", options.model}, {"weights_hash", digest}, {"elf_version", ELF_VERSION}});
 }

@@ -1,8 +1,10 @@
 // elf-prepare recipe: the steps of a YAML file, each a subcommand of elf-prepare with its options.
 #include <yaml-cpp/yaml.h>
 
+#include <deque>
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include "elf/base/error.h"
 #include "elf/base/files.h"
@@ -59,36 +61,54 @@ std::vector<Step> read_recipe(const std::string& file) {
       usage_error(step.place, ": expected - SUBCOMMAND: {option: value, ...}");
     step.command = node.begin()->first.Scalar();
     const YAML::Node options = node.begin()->second;  // of its own: what the iterator points to ends with it
-    for (const auto& option : options) add_option(step, option.first.Scalar(), option.second);
+    std::set<std::string> keys;
+    for (const auto& option : options) {
+      const std::string key = option.first.Scalar();
+      if (!keys.insert(key).second)
+        usage_error(place_of(file, option.first), ": ", key, " stands here twice");
+      add_option(step, key, option.second);
+    }
     result.push_back(std::move(step));
   }
   return result;
 }
 
-void run_step(const Step& step, const CommonOptions& common) {
-  Command app("", "elf-prepare");
-  Commands commands;
-  add_prepare_commands(app, commands);
-  app.require_subcommand(1);
-  std::vector<std::string> arguments = {step.command};
-  arguments.insert(arguments.end(), step.arguments.begin(), step.arguments.end());
-  try {
-    app.parse(arguments);
-  } catch (const Error& error) {
-    usage_error(step.place, ": ", step.command, ": ", error.what());
+// The work of a step whose options are read.
+class ParsedStep {
+ public:
+  explicit ParsedStep(const Step& step) : step_(step) {
+    add_prepare_commands(app_, commands_);
+    app_.require_subcommand(1);
+    std::vector<std::string> arguments = {step.command};
+    arguments.insert(arguments.end(), step.arguments.begin(), step.arguments.end());
+    try {
+      app_.parse(arguments);
+    } catch (const Error& error) {
+      usage_error(step.place, ": ", step.command, ": ", error.what());
+    }
   }
-  commands.at(step.command)(common);
-}
+  const Step& step() const { return step_; }
+  void run(const CommonOptions& common) const { commands_.at(step_.command)(common); }
 
+ private:
+  const Step& step_;
+  Command app_{"", "elf-prepare"};
+  Commands commands_;
+};
+
+// A mistake in any step is told before the first one works.
 void run_recipe(const std::string& file, bool again, const CommonOptions& common) {
   const std::vector<Step> steps = read_recipe(file);
-  for (const Step& step : steps) {
+  std::deque<ParsedStep> parsed;
+  for (const Step& step : steps) parsed.emplace_back(step);
+  for (const ParsedStep& each : parsed) {
+    const Step& step = each.step();
     if (!again && !step.out.empty() && fs::exists(step.out)) {
       log_info(cat(step.place, ": ", step.command, ": ", step.out, " is there already"));
       continue;
     }
     log_info(cat(step.place, ": ", step.command, step.out.empty() ? "" : " -> " + step.out));
-    run_step(step, common);
+    each.run(common);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "elf/base/error.h"
 #include "elf/base/log.h"
+#include "elf/base/outputs.h"
 #include "elf/data/prepare.h"
 #include "elf/text/tokenizer_training.h"
 #include "prepare.h"
@@ -190,6 +191,7 @@ void add_corpus_command(Command& app, Commands& commands) {
     options.long_text = parse_long_text(state->long_text);
     options.shuffle_seed = state->shuffle_seed;
     options.threads = common.threads;
+    refuse_overwriting(options.out, {state->tokenizer});
     print(prepare_corpus(options, SentencePieceTokenizer::load(state->tokenizer)), state->json);
   };
 }
@@ -273,6 +275,7 @@ void add_pairs_command(Command& app, Commands& commands) {
     flags->options.long_text = parse_long_text(flags->long_text);
     flags->options.shuffle_seed = flags->shuffle_seed;
     flags->options.threads = common.threads;
+    refuse_overwriting(flags->options.out, {flags->tokenizer});
     print(prepare_pairs(flags->options, SentencePieceTokenizer::load(flags->tokenizer)), flags->json);
   };
 }

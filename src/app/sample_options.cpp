@@ -110,8 +110,10 @@ void add_sample_options(Command& app, SampleOptions& o) {
 void check_sample_options(const SampleOptions& o) {
   const int sources = (o.num_samples ? 1 : 0) + (o.input.empty() ? 0 : 1) + (o.infill.empty() ? 0 : 1);
   if (sources != 1) usage_error("give one of --num-samples N, --input FILE and --infill FILE");
-  refuse_overwriting(o.output, {o.source(), o.trajectory});
-  refuse_overwriting(o.trajectory, {o.source()});
+  if (!o.output.empty() && o.output == o.trajectory)
+    usage_error("--output and --trajectory: both are ", o.output, "; name two files");
+  refuse_overwriting(o.output, {o.source(), o.model});
+  refuse_overwriting(o.trajectory, {o.source(), o.model, o.output});
   const auto within = [](const char* name, int64_t value, int64_t least, int64_t most) {
     if (value < least || value > most)
       usage_error(name, ": found ", value, ", expected an integer from ", least, " to ", most);

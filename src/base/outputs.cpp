@@ -1,9 +1,31 @@
 #include "elf/base/outputs.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include "elf/base/error.h"
 
 namespace elf {
 namespace fs = std::filesystem;
+namespace {
+
+// Of a folder that is an input: what runs, models, encoders, tables and tokenizers consist of.
+constexpr std::string_view kParts[] = {
+    "config.yaml", "config.json", "manifest.json", "model.json",   "metrics.jsonl",
+    "log.txt",     "state.json",  "table.json",    "spiece.model", "tokenizer_config.json"};
+
+bool is_inside(const fs::path& path, const fs::path& folder) {
+  const auto [rest, unmatched] = std::mismatch(path.begin(), path.end(), folder.begin(), folder.end());
+  return unmatched == folder.end() && rest != path.end();
+}
+
+bool is_part(const fs::path& file) {
+  std::error_code error;
+  return fs::exists(file, error) && (file.extension() == ".safetensors" ||
+                                     std::ranges::find(kParts, file.filename().string()) != std::end(kParts));
+}
+
+}  // namespace
 
 void refuse_overwriting(const fs::path& output, const std::vector<std::string>& inputs) {
   std::error_code error;
@@ -11,10 +33,16 @@ void refuse_overwriting(const fs::path& output, const std::vector<std::string>& 
   const fs::path place = fs::weakly_canonical(output, error);
   for (const std::string& input : inputs) {
     if (input.empty() || input == "-") continue;
-    if (fs::equivalent(output, input, error) || place == fs::weakly_canonical(input, error)) {
+    const fs::path from = fs::weakly_canonical(input, error);
+    if (fs::equivalent(output, input, error) || place == from) {
       usage_error(output.string(), ": is an input as well (", input,
                   ") and would be lost; name another output");
     }
+    if (is_inside(from, place))
+      usage_error(output.string(), ": holds an input (", input,
+                  "), which would be lost; name another output");
+    if (is_inside(place, from) && is_part(place))
+      usage_error(output.string(), ": is a part of an input (", input, "); name another output");
   }
 }
 

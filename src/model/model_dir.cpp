@@ -258,6 +258,9 @@ std::string latest_checkpoint(const fs::path& run) {
   if (!fs::exists(pointer, error)) return "";
   std::string name = read_file(pointer);
   while (!name.empty() && name.back() == '\n') name.pop_back();
+  if ((!name.empty() && !name.starts_with("step-")) || name.find('\0') != std::string::npos)
+    usage_error(pointer.string(),
+                ": is damaged, expected the name of a checkpoint, step-NUMBER; write one there");
   return name;
 }
 

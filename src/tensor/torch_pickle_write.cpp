@@ -137,8 +137,8 @@ void write_torch_file(const std::filesystem::path& path, const std::vector<Torch
   std::ofstream out(target.temporary(), std::ios::binary);
   if (!out) path_error(path, "cannot be written", {errno, std::generic_category()});
   caffe2::serialize::PyTorchStreamWriter zip([&](const void* bytes, size_t count) {
-    out.write(static_cast<const char*>(bytes), static_cast<std::streamsize>(count));
-    return out ? count : 0;
+    if (out) out.write(static_cast<const char*>(bytes), static_cast<std::streamsize>(count));
+    return count;  // a failure is told below: the writer would throw, and again while it is destroyed
   });
   zip.writeRecord("data.pkl", pickle.data(), pickle.size());
   zip.writeRecord("byteorder", "little", 6);

@@ -83,7 +83,23 @@ std::vector<std::string> changed_settings(const RunConfig& before, const RunConf
   return changes;
 }
 
+namespace {
+
+// Before anything is written: a run has checkpoints/ from its first moment.
+void refuse_other_folders(const fs::path& path) {
+  std::error_code error;
+  if (fs::exists(path / "checkpoints", error)) return;
+  for (const char* part : {"model.json", "spiece.model", "table.safetensors", "config.json"}) {
+    if (fs::exists(path / part, error))
+      usage_error(path.string(), ": holds ", part,
+                  ", so it is a model, tokenizer, table or encoder and no run; name another folder");
+  }
+}
+
+}  // namespace
+
 RunFolder::RunFolder(const std::string& path) : path_(path) {
+  refuse_other_folders(path_);
   std::error_code error;
   fs::create_directories(checkpoints(), error);
   if (error) usage_error(path_.string(), ": the run folder cannot be made: ", error.message());

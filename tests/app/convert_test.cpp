@@ -201,6 +201,17 @@ TEST_F(Convert, RunsAndCheckpoints) {
   EXPECT_EQ(inspected("m").at("step"), 12);
   EXPECT_EQ(inspected("older").at("step"), 5);
   EXPECT_EQ(done("elf-sample --model m --num-samples 2"), done("elf-sample --model run --num-samples 2"));
+  // Neither what is read nor a folder above it is replaced, not even with --overwrite.
+  for (const char* out : {"run", "run/../", "m/../run/"})
+    EXPECT_THAT(refused(std::string("elf-convert export run --overwrite --out ") + out), HasSubstr("input"))
+        << out;
+  EXPECT_THAT(refused("elf-convert export m --precision int8 --out m"), HasSubstr("is an input as well"));
+  EXPECT_THAT(refused("elf-convert export m --to elf-pytorch --out m/model.safetensors"),
+              HasSubstr("is a part of an input"));
+  EXPECT_THAT(refused("elf-sample --model m --num-samples 1 --output m/config.yaml"),
+              HasSubstr("is a part of an input"));
+  EXPECT_EQ(inspected("run").at("step"), 12);
+  EXPECT_EQ(inspected("m").at("step"), 12);
 
   const std::string weights = test::slurp(folder_ / "run/checkpoints/step-00000012/model.safetensors");
   test::spill(folder_ / "run/checkpoints/step-00000012/model.safetensors", weights + "x");

@@ -198,6 +198,29 @@ steps:
   EXPECT_THAT(again.err, AllOf(HasSubstr("a.h5 is there already"), HasSubstr("tok is there already")));
 }
 
+TEST(ElfPrepare, NumbersAreDecimalAndCommandsAreFoundBehindOptions) {
+  const TemporaryFolder folder;
+  const auto refusal = [&](const std::string& arguments) {
+    const Outcome outcome = shell(folder, "elf-prepare " + arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments;
+    return outcome.err;
+  };
+  const std::string corpus = "corpus --input a.txt --tokenizer tok --out a.h5 --max-length ";
+  for (const char* number : {"064", "0x10", "abc", "6.5", "''", "8x"})
+    EXPECT_THAT(refusal(corpus + number), HasSubstr("--max-length: expected an integer, found '")) << number;
+  EXPECT_THAT(refusal(corpus + "99999999999999999999"),
+              HasSubstr("--max-length: found 99999999999999999999"));
+  EXPECT_THAT(refusal(corpus + "8 --shuffle-seed -1"),
+              HasSubstr("--shuffle-seed: expected an integer from 0 on"));
+  EXPECT_THAT(refusal(corpus + "8 --valid-fraction a"),
+              HasSubstr("--valid-fraction: expected a number, found 'a'"));
+  EXPECT_THAT(refusal("--threads 2 corpsu --input a.txt"),
+              AllOf(HasSubstr("unknown command 'corpsu'"), HasSubstr("'corpus'")));
+  EXPECT_THAT(refusal("--input a.txt corpus"),
+              HasSubstr("option '--input' belongs behind the command: elf-prepare corpus --input"));
+  EXPECT_THAT(refusal("corpus --frobnicate"), ::testing::Not(HasSubstr("nearest")));
+}
+
 TEST(ElfPrepare, ARecipesMistakeIsNamedWithItsLine) {
   const TemporaryFolder folder;
   const std::string corpus = "corpus: {input: a.txt, tokenizer: tok, max-length: 8, out: b.h5";
@@ -212,6 +235,16 @@ TEST(ElfPrepare, ARecipesMistakeIsNamedWithItsLine) {
   EXPECT_THAT(refusal(corpus + ", help: true}"), HasSubstr("--help and --version are for the command line"));
   EXPECT_THAT(refusal(corpus + ", max-records: -4}"),
               HasSubstr("--max-records: expected zero or a positive number, found '-4'"));
+  EXPECT_THAT(refusal(corpus + ", max-length: 9}"), HasSubstr("wrong.yaml:2: max-length stands here twice"));
+  EXPECT_THAT(refusal(corpus + ", shuffle-seed: 010}"),
+              HasSubstr("--shuffle-seed: expected an integer from 0 on, found '010'"));
+  // A later step's mistake is told before the first one works.
+  folder.write("a.txt", "one\n");
+  EXPECT_THAT(
+      refusal(
+          "tokenizer: {input: a.txt, vocab-size: 9, model-type: word, out: tok}\n  - table: {dtaa: b.h5}"),
+      HasSubstr("wrong.yaml:3: table: unknown option '--dtaa'"));
+  EXPECT_FALSE(fs::exists(folder / "tok"));
 }
 
 // The recipes of the published data are whole: every step parses, and the first thing missing is a file.

@@ -92,6 +92,15 @@ TEST_F(LongRun, MinutesBecomeStepsOnce) {
   EXPECT_EQ(logged_steps("timed"), up_to(state.at("step")));
 }
 
+TEST_F(LongRun, ATokenizerOrAModelIsNoRunFolder) {
+  const auto tokenizer = contents("words"), table = contents("table");
+  expect_refusal("elf-train --config run.yaml --out words",
+                 {"words: holds spiece.model", "name another folder"});
+  expect_refusal("elf-train --config run.yaml --out table", {"table: holds table.safetensors"});
+  EXPECT_EQ(contents("words"), tokenizer);
+  EXPECT_EQ(contents("table"), table);
+}
+
 TEST_F(LongRun, MetricsHaveEachStepOnce) {
   EXPECT_EQ(tool("elf-train --config run.yaml --out once --stop-after 7").code, 85);
   // Killed behind its last checkpoint: the lines of steps 8 to 11 are written again by the next start.

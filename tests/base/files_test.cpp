@@ -8,6 +8,7 @@
 
 #include "elf/base/atomic_folder.h"
 #include "elf/base/error.h"
+#include "elf/base/outputs.h"
 #include "support/c_library.h"
 #include "support/temporary_folder.h"
 
@@ -179,6 +180,25 @@ TEST_F(Files, AFolderThatLostItsNameIsNamed) {
   }
   EXPECT_EQ(names(), std::vector<std::string>{aside});
   EXPECT_EQ(read_file(folder_ / aside / "file"), "old");
+}
+
+TEST_F(Files, AnOutputIsNoInputNothingAboveOneAndNoPartOfOne) {
+  for (const char* file :
+       {"runs/a/config.yaml", "runs/a/checkpoints/step-1/ema.safetensors", "runs/a/texts.jsonl"}) {
+    make_folder((folder_ / file).parent_path());
+    write_file(folder_ / file, "x");
+  }
+  const std::string run = folder_ / "runs/a";
+  const auto refused = [&](const std::string& output, const std::string& part) {
+    expect_error(ErrorKind::kUsage, part, [&] { refuse_overwriting(folder_ / output, {"", "-", run}); });
+  };
+  refused("runs/a", "is an input as well");
+  refused("runs/../runs/./a/", "is an input as well");
+  refused("runs", "holds an input");
+  refused("runs/a/config.yaml", "is a part of an input");
+  refused("runs/a/checkpoints/step-1/ema.safetensors", "is a part of an input");
+  for (const char* output : {"runs/a/texts.jsonl", "runs/a/new.safetensors", "runs/ab", "runs/b/config.yaml"})
+    EXPECT_NO_THROW(refuse_overwriting(folder_ / output, {run})) << output;
 }
 
 TEST_F(Files, WhatAFolderReplacedIsKnownByItsName) {

@@ -178,20 +178,24 @@ TEST_F(ModelDir, ADecoderMustBeOfTheModelsSizes) {
 }
 
 TEST_F(ModelDir, WrongPathsAreToldWithWhatToDo) {
-  for (const char* name : {"bare", "unsaved/checkpoints", "run/checkpoints/step-1", "half/checkpoints/step-1",
-                           "lost/checkpoints/step-1", "runs/first", "runs/other", "empty"})
+  for (const char* name :
+       {"bare", "unsaved/checkpoints", "run/checkpoints/step-1", "half/checkpoints/step-1",
+        "lost/checkpoints/step-1", "blank/checkpoints", "runs/first", "runs/other", "empty"})
     fs::create_directories(folder_ / name);
   for (const std::string name : {"bare", "unsaved", "run", "half", "runs/first"})
     folder_.write(name + "/config.yaml", "");
   for (const std::string name : {"half", "lost"})
     folder_.write(name + "/checkpoints/step-1/state.json", "{}");
   write_manifest(folder_ / "lost/checkpoints/step-1", {"state.json"});
+  folder_.write("blank/config.yaml", "");
+  folder_.write("blank/checkpoints/latest", std::string(8, '\0'));
   folder_.write("file", "");
   const std::pair<const char*, const char*> cases[] = {
       {"gone", "gone: no such run, checkpoint or model directory"},
       {"file", "file: is a file; give a run folder, a checkpoint folder or a model directory"},
       {"bare", "bare: holds config.yaml but neither checkpoints/ nor model.json"},
       {"unsaved", "unsaved: the run has no checkpoints/latest; it has saved nothing yet"},
+      {"blank", "latest: is damaged, expected the name of a checkpoint"},
       {"run", "run: the run has no checkpoints/latest; name one of its checkpoints: step-1"},
       {"half/checkpoints/step-1", "step-1: the checkpoint cannot be used: has no manifest.json"},
       {"lost/checkpoints/step-1", "step-1: the run's config.yaml is not in "},
