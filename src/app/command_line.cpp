@@ -31,7 +31,7 @@ std::string expected_number(const std::string& text) {
   const bool plus = text.starts_with('+');
   const char *begin = text.data() + (plus ? 1 : 0), *end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(begin, end, value);
-  if (error == std::errc::result_out_of_range) return cat("found ", text, ", which is too large");
+  if (error == std::errc::result_out_of_range) return cat("found ", text, ", which is out of range");
   if constexpr (std::is_integral_v<T>) {
     const size_t sign = text.starts_with('-') || plus ? 1 : 0;
     const bool leading_zero = text.size() > sign + 1 && text[sign] == '0';
