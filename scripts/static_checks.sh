@@ -3,7 +3,7 @@
 #
 #   scripts/static_checks.sh cppcheck          all sources (seconds); what it misunderstands is in .cppcheck
 #   scripts/static_checks.sh clang-tidy [FILE...]   the checks of .clang-tidy on these files, or on the half without torch (minutes);
-#                                              needs build/default/compile_commands.json
+#                                              needs build/default, built (its precompiled headers)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -150,7 +150,7 @@ std::string empty_output(const CLI::App& app) {
       return cat(name, ": found an empty name, expected a file or folder");
   }
   for (const CLI::App* inner : app.get_subcommands()) {
-    if (const std::string found = empty_output(*inner); !found.empty()) return found;
+    if (std::string found = empty_output(*inner); !found.empty()) return found;
   }
   return "";
 }
