@@ -5,7 +5,6 @@
 #include <iostream>
 #include <optional>
 
-#include "cli_errors.h"
 #include "elf/app/tools.h"
 #include "elf/base/error.h"
 #include "elf/base/log.h"
@@ -50,7 +49,6 @@ int run_core(Command& app, const CoreOptions& options, int argc, char** argv,
   if (const std::optional<int> code = app.parse(argc, argv)) return *code;
   try {
     set_log_level(parse_log_level(options.log_level));
-    if (const std::string problem = empty_output(app.parser()); !problem.empty()) usage_error(problem);
     body();
     flush_output();
     return 0;

@@ -192,7 +192,10 @@ void Command::set_version_flag(const std::string& name, const std::string& versi
 std::optional<int> Command::parse(int argc, char** argv) {
   try {
     app_->parse(argc, argv);
-    return std::nullopt;
+    const std::string problem = empty_output(*app_);
+    if (problem.empty()) return std::nullopt;
+    std::cerr << "error: " << problem << "\n";
+    return 2;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help, --version
       const int code = app_->exit(error);
@@ -213,6 +216,7 @@ void Command::parse(const std::vector<std::string>& arguments) {
     if (error.get_exit_code() == 0) usage_error("--help and --version are for the command line");
     usage_error(usage_problem(*app_, error, arguments).message);
   }
+  if (const std::string problem = empty_output(*app_); !problem.empty()) usage_error(problem);
 }
 
 bool Command::parsed() const {

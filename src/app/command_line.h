@@ -86,8 +86,6 @@ class Command {
   std::string parsed_subcommand() const;        // the name of the first; "" without one
   size_t count(const std::string& name) const;  // how often the option
 
-  const CLI::App& parser() const { return *app_; }
-
  private:
   explicit Command(CLI::App& subcommand);
   Option* keep(CLI::Option* option);

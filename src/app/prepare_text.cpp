@@ -70,6 +70,11 @@ struct PrepareFlags : TextFlags {
   std::optional<uint64_t> shuffle_seed;
 };
 
+// The texts are looked at with the other options.
+void refuse_overwriting_tokenizer(const PrepareOptions& o, const std::string& tokenizer) {
+  for (const auto& out : {o.out, o.valid_out, o.drop_report}) refuse_overwriting(out, {tokenizer});
+}
+
 void add_prepare_options(Command& command, PrepareOptions& o, PrepareFlags& flags) {
   command.add_option("--tokenizer", flags.tokenizer, "Folder of elf-prepare tokenizer, or a spiece.model")
       ->required();
@@ -191,7 +196,7 @@ void add_corpus_command(Command& app, Commands& commands) {
     options.long_text = parse_long_text(state->long_text);
     options.shuffle_seed = state->shuffle_seed;
     options.threads = common.threads;
-    refuse_overwriting(options.out, {state->tokenizer});
+    refuse_overwriting_tokenizer(options, state->tokenizer);
     print(prepare_corpus(options, SentencePieceTokenizer::load(state->tokenizer)), state->json);
   };
 }
@@ -275,7 +280,7 @@ void add_pairs_command(Command& app, Commands& commands) {
     flags->options.long_text = parse_long_text(flags->long_text);
     flags->options.shuffle_seed = flags->shuffle_seed;
     flags->options.threads = common.threads;
-    refuse_overwriting(flags->options.out, {flags->tokenizer});
+    refuse_overwriting_tokenizer(flags->options, flags->tokenizer);
     print(prepare_pairs(flags->options, SentencePieceTokenizer::load(flags->tokenizer)), flags->json);
   };
 }

@@ -200,6 +200,7 @@ steps:
 
 TEST(ElfPrepare, NumbersAreDecimalAndCommandsAreFoundBehindOptions) {
   const TemporaryFolder folder;
+  fs::create_directories(folder / "own");
   const auto refusal = [&](const std::string& arguments) {
     const Outcome outcome = shell(folder, "elf-prepare " + arguments);
     EXPECT_EQ(outcome.code, 2) << arguments;
@@ -218,6 +219,12 @@ TEST(ElfPrepare, NumbersAreDecimalAndCommandsAreFoundBehindOptions) {
               AllOf(HasSubstr("unknown command 'corpsu'"), HasSubstr("'corpus'")));
   EXPECT_THAT(refusal("--input a.txt corpus"),
               HasSubstr("option '--input' belongs behind the command: elf-prepare corpus --input"));
+  EXPECT_THAT(refusal("corpus --input a.txt --tokenizer tok --max-length 8 --out ''"),
+              HasSubstr("--out: found an empty name"));
+  folder.write("own/spiece.model", "x");
+  EXPECT_THAT(refusal("corpus --input a.txt --tokenizer own --max-length 8 --out a.h5 --valid-fraction 0.1 "
+                      "--valid-out own/spiece.model"),
+              HasSubstr("is a part of an input (own)"));
   EXPECT_THAT(refusal("corpus --frobnicate"), ::testing::Not(HasSubstr("nearest")));
 }
 
@@ -233,6 +240,8 @@ TEST(ElfPrepare, ARecipesMistakeIsNamedWithItsLine) {
   EXPECT_THAT(refusal(corpus + ", lenght: 3}"), HasSubstr("wrong.yaml:2: corpus: unknown option '--lenght'"));
   EXPECT_THAT(refusal("korpus: {input: a.txt}"), HasSubstr("wrong.yaml:2: korpus: unknown command 'korpus'"));
   EXPECT_THAT(refusal(corpus + ", help: true}"), HasSubstr("--help and --version are for the command line"));
+  EXPECT_THAT(refusal("corpus: {input: a.txt, tokenizer: tok, max-length: 8, out: ''}"),
+              HasSubstr("wrong.yaml:2: corpus: --out: found an empty name"));
   EXPECT_THAT(refusal(corpus + ", max-records: -4}"),
               HasSubstr("--max-records: expected zero or a positive number, found '-4'"));
   EXPECT_THAT(refusal(corpus + ", max-length: 9}"), HasSubstr("wrong.yaml:2: max-length stands here twice"));

@@ -10,12 +10,14 @@
 
 #include "elf/base/files.h"
 #include "support/errors.h"
+#include "support/hdf5_attribute.h"
 #include "support/temporary_folder.h"
 
 namespace elf {
 namespace {
 
 namespace fs = std::filesystem;
+using test::set_attribute;
 using test::TemporaryFolder;
 using test::usage_message;
 using ::testing::AllOf;
@@ -45,21 +47,6 @@ fs::path write_documents(const fs::path& path, int64_t rows, int64_t vocab_size 
   for (int64_t row = 0; row < rows; ++row) writer.add_document(row_of(row, vocab_size));
   writer.finish();
   return path;
-}
-
-// Sets, adds or (empty) removes an integer attribute of a finished file.
-void set_attribute(const fs::path& path, const char* name, std::optional<int64_t> value) {
-  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
-  ASSERT_GE(file, 0);
-  H5Adelete(file, name);
-  if (value) {
-    const hid_t space = H5Screate(H5S_SCALAR),
-                attribute = H5Acreate2(file, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
-    H5Awrite(attribute, H5T_NATIVE_INT64, &*value);
-    H5Aclose(attribute);
-    H5Sclose(space);
-  }
-  H5Fclose(file);
 }
 
 // Replaces an attribute by `count` values of a type.

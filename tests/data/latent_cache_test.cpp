@@ -10,30 +10,17 @@
 #include <optional>
 
 #include "support/errors.h"
+#include "support/hdf5_attribute.h"
 #include "support/temporary_folder.h"
 
 namespace elf {
 namespace {
 
 namespace fs = std::filesystem;
+using test::set_attribute;
 using test::usage_message;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-// Sets, adds or (empty) removes an integer attribute.
-void set_attribute(const fs::path& path, const char* name, std::optional<int64_t> value) {
-  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
-  ASSERT_GE(file, 0);
-  H5Adelete(file, name);
-  if (value) {
-    const hid_t space = H5Screate(H5S_SCALAR),
-                attribute = H5Acreate2(file, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
-    H5Awrite(attribute, H5T_NATIVE_INT64, &*value);
-    H5Aclose(attribute);
-    H5Sclose(space);
-  }
-  H5Fclose(file);
-}
 
 // Sets a number of the latents, with its checksum.
 void set_latent(const fs::path& path, hsize_t index, float value) {
